@@ -1,0 +1,1 @@
+"""Compiled kernels: scalars and C-contiguous arrays in, numbers out, no Python objects."""

@@ -1,0 +1,11 @@
+"""Types shared by the public modules."""
+
+from typing import Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+IntArray: TypeAlias = npt.NDArray[np.int64]
+
+Direction: TypeAlias = Literal["both", "forward", "reverse"]

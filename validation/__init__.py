@@ -1,0 +1,1 @@
+"""Is the theory right, and how accurate is the code everywhere."""

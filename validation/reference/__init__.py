@@ -1,0 +1,1 @@
+"""References straight from the definitions; nothing here imports the package under test."""
