@@ -344,7 +344,10 @@ def _shaped(values: FloatArray, shape: tuple[int, ...]) -> Any:
 
 
 def _elementwise(
-    name: str, value: npt.ArrayLike, interval: Interval, function: Callable[[FloatArray], FloatArray]
+    name: str,
+    value: npt.ArrayLike,
+    interval: Interval,
+    function: Callable[[FloatArray], FloatArray],
 ) -> Any:
     values, shape = check_reals(name, value, interval)
     return _shaped(function(values), shape)

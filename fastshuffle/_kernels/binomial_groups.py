@@ -39,6 +39,13 @@ def count_trials(groups):
     return total
 
 
+@kernel("(float64[::1], float64[::1])")
+def copy_row(source, target):
+    """Copy a row; an assignment of whole rows takes seconds to compile."""
+    for i in range(source.shape[0]):
+        target[i] = source[i]
+
+
 @kernel("(float64[:, ::1], float64[:, ::1])")
 def drop_certain_groups(groups, kept):
     """Copy the groups that are neither empty nor certain into ``kept``.
@@ -53,7 +60,7 @@ def drop_certain_groups(groups, kept):
         if groups[g, 4] == -math.inf:
             shift += groups[g, 0]
             continue
-        kept[n_kept] = groups[g]
+        copy_row(groups[g], kept[n_kept])
         n_kept += 1
     return n_kept, shift
 
@@ -263,8 +270,8 @@ def contour_sums(s, trials, offset, exponent, moments, groups, tilted, sums):
         drop_before -= 2.0 * sine * (wave_sin * cosine_full + wave_cos * sine_full)
         near = fall + 2.0 * decay * square
         far = decay * sine_full
-        excess += 2.0 * sine * (wave_cos * far - wave_sin * near) / (
-            fall * fall + 4.0 * decay * square
+        excess += (
+            2.0 * sine * (wave_cos * far - wave_sin * near) / (fall * fall + 4.0 * decay * square)
         )
     weight = 2.0 / length
     sums[0] = weight * below
@@ -278,9 +285,7 @@ def contour_sums(s, trials, offset, exponent, moments, groups, tilted, sums):
             sums[3] += math.exp(exponent - s * length) * fall / -math.expm1(-s * length)
 
 
-@kernel(
-    "(float64, float64, float64, float64[::1], float64[:, ::1], float64[:, ::1], float64[::1])"
-)
+@kernel("(float64, float64, float64, float64[::1], float64[:, ::1], float64[:, ::1], float64[::1])")
 def edge_sums(x, s, trials, moments, groups, tilted, sums):
     """Fill ``sums`` (see `contour_sums`) for the edge below x, 1 <= x <= trials, tilted by s.
 

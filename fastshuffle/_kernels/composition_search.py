@@ -33,6 +33,7 @@ import numpy as np
 from fastshuffle._kernels._jit import kernel
 from fastshuffle._kernels.binomial_groups import (
     contour_nodes,
+    copy_row,
     count_trials,
     drop_certain_groups,
     odd_exponent,
@@ -51,20 +52,21 @@ _MOST_SPLITS = 400_000
 
 @kernel("(float64, float64, float64[:, ::1], float64[:, ::1])")
 def compose_groups(zeros, ones, inputs, groups):
-    """Write the groups of users at the two inputs into ``groups``; return how many remain."""
-    composed = np.empty((2, 5))
-    composed[:] = inputs
-    composed[0, 0] = zeros
-    composed[1, 0] = ones
-    n_kept, _ = drop_certain_groups(composed, groups)
-    return n_kept
+    """Write the groups of users at the two inputs into ``groups``."""
+    copy_row(inputs[0], groups[0])
+    copy_row(inputs[1], groups[1])
+    groups[0, 0] = zeros
+    groups[1, 0] = ones
 
 
 @kernel("(float64, float64, float64, float64[:, ::1], float64[::1])")
 def log_delta_of_counts(epsilon, zeros, ones, inputs, pair):
     """Return log delta when ``zeros`` and ``ones`` of the other users hold the two inputs."""
+    composed = np.empty((2, 5))
     kept = np.empty((2, 5))
-    groups = kept[: compose_groups(zeros, ones, inputs, kept)]
+    compose_groups(zeros, ones, inputs, composed)
+    n_kept, _ = drop_certain_groups(composed, kept)
+    groups = kept[:n_kept]
     result = np.empty(3)
     hockey_stick(
         epsilon, count_trials(groups), groups, pair, np.empty((2, 4)), np.empty(6), np.empty(4),
@@ -76,8 +78,11 @@ def log_delta_of_counts(epsilon, zeros, ones, inputs, pair):
 @kernel("(float64, float64, float64, float64[:, ::1], float64[::1])")
 def epsilon_of_counts(log_delta, zeros, ones, inputs, pair):
     """Return the inverse of `log_delta_of_counts` on its safe side."""
+    composed = np.empty((2, 5))
     kept = np.empty((2, 5))
-    return smallest_epsilon(log_delta, kept[: compose_groups(zeros, ones, inputs, kept)], pair)
+    compose_groups(zeros, ones, inputs, composed)
+    n_kept, _ = drop_certain_groups(composed, kept)
+    return smallest_epsilon(log_delta, kept[:n_kept], pair)
 
 
 @kernel("(float64, float64, float64[:, ::1], float64)")
@@ -105,8 +110,10 @@ def _envelope_remainder(s, variance, tilted, half_width):
         size /= math.sqrt(fall * fall + 4.0 * decay * square)
         curvature += size * (s * s + theta * theta)
         change = 2.0 * variance_gap * square / cosine_square
-        change += tangent * tangent_square * (
-            odd_gap / 3.0 + abs(b1 - b0) * tangent_square / (1.0 - tangent_square)
+        change += (
+            tangent
+            * tangent_square
+            * (odd_gap / 3.0 + abs(b1 - b0) * tangent_square / (1.0 - tangent_square))
         )
         slope += size * change
         left = square
@@ -126,9 +133,7 @@ def log_envelope(epsilon, k_low, k_high, rest, inputs, pair):
     middle = math.floor(0.5 * (k_low + k_high))
     half_width = max(middle - k_low, k_high - middle)
     groups = np.empty((2, 5))
-    groups[:] = inputs
-    groups[0, 0] = rest - middle
-    groups[1, 0] = middle
+    compose_groups(rest - middle, middle, inputs, groups)
     tilted = np.empty((2, 4))
     moments = np.empty(6)
     tilt_groups(s, groups, tilted, moments)
@@ -202,15 +207,15 @@ def _push_block(heap, size, block):
         parent = (place - 1) // 2
         if heap[parent, 0] >= block[0]:
             break
-        heap[place] = heap[parent]
+        copy_row(heap[parent], heap[place])
         place = parent
-    heap[place] = block
+    copy_row(block, heap[place])
 
 
 @kernel("(float64[:, ::1], int64, float64[::1])")
 def _pop_block(heap, size, block):
-    block[:] = heap[0]
-    last = heap[size - 1].copy()
+    copy_row(heap[0], block)
+    last = heap[size - 1]
     place = 0
     while True:
         child = 2 * place + 1
@@ -220,9 +225,9 @@ def _pop_block(heap, size, block):
             child += 1
         if heap[child, 0] <= last[0]:
             break
-        heap[place] = heap[child]
+        copy_row(heap[child], heap[place])
         place = child
-    heap[place] = last
+    copy_row(last, heap[place])
 
 
 @kernel("(float64, float64, float64[::1], float64[:, :, ::1], float64[:, ::1], float64[::1])")
@@ -234,8 +239,7 @@ def search_compositions(epsilon, rest, limits, inputs, pairs, best):
     largest log delta found with its direction and k. Returns the upper end of the bracket.
     """
     tolerance, floor, ceiling = limits[0], limits[1], limits[2]
-    best[:] = -1.0
-    best[0] = -math.inf
+    best[0], best[1], best[2] = -math.inf, -1.0, -1.0
     heap = np.empty((256, 4))
     size = 0
     block = np.empty(4)
@@ -281,7 +285,8 @@ def search_compositions(epsilon, rest, limits, inputs, pairs, best):
             child[0], child[1], child[2], child[3] = bound, direction, k_low, k_high
             if size == heap.shape[0]:
                 grown = np.empty((2 * size, 4))
-                grown[:size] = heap
+                for i in range(size):
+                    copy_row(heap[i], grown[i])
                 heap = grown
             _push_block(heap, size, child)
             size += 1

@@ -110,10 +110,4 @@ def log_binomial_mass(x, group):
     zeros_mean = n - mean
     zeros = zeros_mean * deviance(-excess / zeros_mean)
     correction = stirling_error(n) - stirling_error(x) - stirling_error(n - x)
-    return (
-        correction
-        - ones
-        - zeros
-        - _HALF_LOG_TWO_PI
-        - 0.5 * (math.log(x) + math.log1p(-x / n))
-    )
+    return correction - ones - zeros - _HALF_LOG_TWO_PI - 0.5 * (math.log(x) + math.log1p(-x / n))

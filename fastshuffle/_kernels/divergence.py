@@ -126,9 +126,7 @@ def pair_point(x, trials, groups, pair, tilted, point):
         point[3] = larger + math.log(math.exp(ones - larger) + math.exp(point[3] - larger))
 
 
-@kernel(
-    "(float64, float64, float64, float64, float64[:, ::1], float64[:, ::1], float64[::1])"
-)
+@kernel("(float64, float64, float64, float64, float64[:, ::1], float64[:, ::1], float64[::1])")
 def half_window_sum(order_excess, log_limit, x, stride, groups, pair, partial):
     """Add the terms at x, x + stride, ... to ``partial``; a nan order asks for Jensen-Shannon.
 

@@ -170,7 +170,7 @@ def smallest_epsilon(log_delta, groups, pair):
 
 @kernel("(float64[::1], int64, float64[:, :, ::1], float64[:, ::1], float64[::1])")
 def log_delta_array(epsilons, direction, groups, pairs, log_deltas):
-    """Fill ``log_deltas``; direction 0 and 1 name a row of ``groups`` and ``pairs``, 2 the larger."""
+    """Fill ``log_deltas``; direction 0 and 1 name a row of the arrays, 2 is the larger."""
     tilted = np.empty((groups.shape[1], 4))
     moments = np.empty(6)
     sums = np.empty(4)

@@ -22,7 +22,7 @@ def type_two_error(alpha, null_groups, alternative_groups):
     if alpha >= 1.0:
         return 0.0
     log_alpha = math.log(alpha) if alpha > 0.0 else -math.inf
-    # Q[X >= low] > alpha >= Q[X >= high]
+    # throughout, the level of the test from low on exceeds alpha and that from high on does not
     low = 0.0
     high = count_trials(null_groups) + 1.0
     while high - low > 1.0:

@@ -1,0 +1,12 @@
+"""Exact profiles of an experiment, and the certified worst case over all datasets."""
+
+from fastshuffle.exact.binary import ExactProfile, exact_profile
+from fastshuffle.exact.worst_case import WorstCaseProfile, WorstDataset, worst_case_profile
+
+__all__ = [
+    "ExactProfile",
+    "WorstCaseProfile",
+    "WorstDataset",
+    "exact_profile",
+    "worst_case_profile",
+]
