@@ -1,5 +1,13 @@
 """Exact finite-n privacy of the shuffle model of differential privacy."""
 
+from fastshuffle.bounds import (
+    blanket_profile,
+    chernoff_profile,
+    clone_profile,
+    stronger_clone_profile,
+    variation_ratio_profile,
+)
+from fastshuffle.bracket import BracketProfile
 from fastshuffle.exact import (
     ExactProfile,
     WorstCaseProfile,
@@ -9,19 +17,58 @@ from fastshuffle.exact import (
 )
 from fastshuffle.experiment import ShuffleExperiment
 from fastshuffle.profile import DeltaWarning, PrivacyProfile, Validity
-from fastshuffle.randomizers import Randomizer, binary_randomized_response
+from fastshuffle.randomizers import (
+    FrequencyRandomizer,
+    LocalRandomizer,
+    MergedRows,
+    Randomizer,
+    asymmetric_randomized_response,
+    binary_local_hashing,
+    binary_randomized_response,
+    discrete_laplace,
+    discretized_gaussian,
+    discretized_laplace,
+    hadamard_response,
+    k_randomized_response,
+    optimized_local_hashing,
+    optimized_unary_encoding,
+    rappor,
+    subset_selection,
+    symmetric_unary_encoding,
+)
 
 __all__ = [
+    "BracketProfile",
     "DeltaWarning",
     "ExactProfile",
+    "FrequencyRandomizer",
+    "LocalRandomizer",
+    "MergedRows",
     "PrivacyProfile",
     "Randomizer",
     "ShuffleExperiment",
     "Validity",
     "WorstCaseProfile",
     "WorstDataset",
+    "asymmetric_randomized_response",
+    "binary_local_hashing",
     "binary_randomized_response",
+    "blanket_profile",
+    "chernoff_profile",
+    "clone_profile",
+    "discrete_laplace",
+    "discretized_gaussian",
+    "discretized_laplace",
     "exact_profile",
+    "hadamard_response",
+    "k_randomized_response",
+    "optimized_local_hashing",
+    "optimized_unary_encoding",
+    "rappor",
+    "stronger_clone_profile",
+    "subset_selection",
+    "symmetric_unary_encoding",
+    "variation_ratio_profile",
     "worst_case_profile",
 ]
 

@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import Any, final
 
 from fastshuffle._validation import check_count
-from fastshuffle.randomizers import Randomizer
+from fastshuffle.randomizers import LocalRandomizer
 
 __all__ = ["ShuffleExperiment"]
 
@@ -21,7 +21,7 @@ class ShuffleExperiment:
 
     Parameters
     ----------
-    randomizer : Randomizer
+    randomizer : LocalRandomizer
         What every user applies to the input held; at least two inputs.
     n : int
         Number of users, including the one who differs; from 1 to 2**53. Integral floats such as
@@ -62,14 +62,14 @@ class ShuffleExperiment:
 
     def __init__(
         self,
-        randomizer: Randomizer,
+        randomizer: LocalRandomizer,
         n: float,
         *,
         k: float | None = None,
         others: Mapping[int, float] | None = None,
         pair: Sequence[int] = (0, 1),
     ) -> None:
-        if not isinstance(randomizer, Randomizer):
+        if not isinstance(randomizer, LocalRandomizer):
             raise TypeError(f"randomizer must be a Randomizer, got {type(randomizer).__name__}")
         if randomizer.n_inputs < 2:
             raise ValueError(f"randomizer must have at least 2 inputs, got {randomizer.n_inputs}")
@@ -88,7 +88,7 @@ class ShuffleExperiment:
         self._others = tuple((x, counts[x]) for x in sorted(counts) if counts[x] > 0)
 
     @property
-    def randomizer(self) -> Randomizer:
+    def randomizer(self) -> LocalRandomizer:
         """What every user applies to the input held."""
         return self._randomizer
 

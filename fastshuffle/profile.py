@@ -287,24 +287,26 @@ class PrivacyProfile(abc.ABC):
             content["curve"] = self._curve(epsilons)
         if delta is not None:
             deltas, _ = check_reals("delta", delta, PROBABILITY)
-            content["guarantees"] = [
-                {"delta": d, "epsilon": _jsonable(e)}
-                for d, e in zip(deltas.tolist(), self.epsilon(deltas).tolist(), strict=True)
-            ]
+            content["guarantees"] = self._guarantees(deltas)
         return content
 
+    def _directions(self) -> dict[str, Direction]:
+        """Return the directions that are tabulated, by the suffix of their columns."""
+        return {"": "both", "_forward": "forward", "_reverse": "reverse"}
+
     def _curve(self, epsilons: FloatArray) -> list[dict[str, Any]]:
-        columns: dict[str, FloatArray] = {"epsilon": epsilons}
-        for direction in ("both", "forward", "reverse"):
-            suffix = "" if direction == "both" else f"_{direction}"
+        columns = {"epsilon": epsilons}
+        for suffix, direction in self._directions().items():
             log_delta = self._log_delta(epsilons, direction)
             columns[f"delta{suffix}"] = np.exp(log_delta)
             columns[f"log_delta{suffix}"] = log_delta
-        rows = zip(*(column.tolist() for column in columns.values()), strict=True)
-        return [
-            {name: _jsonable(value) for name, value in zip(columns, row, strict=True)}
-            for row in rows
-        ]
+        return _rows(columns)
+
+    def _guarantees(self, deltas: FloatArray) -> list[dict[str, Any]]:
+        columns = {"delta": deltas}
+        for suffix, direction in self._directions().items():
+            columns[f"epsilon{suffix}"] = self.epsilon(deltas, direction=direction)
+        return _rows(columns)
 
     def to_json(
         self, *, epsilon: npt.ArrayLike | None = None, delta: npt.ArrayLike | None = None
@@ -335,8 +337,15 @@ class PrivacyProfile(abc.ABC):
         return "\n".join(f"{name + ':':<10} {text}" for name, text in rows.items())
 
 
-def _jsonable(value: float) -> float | str:
-    return value if math.isfinite(value) else str(value)
+def _rows(columns: dict[str, FloatArray]) -> list[dict[str, Any]]:
+    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+    return [
+        {
+            name: value if math.isfinite(value) else str(value)
+            for name, value in zip(columns, row, strict=True)
+        }
+        for row in rows
+    ]
 
 
 def _shaped(values: FloatArray, shape: tuple[int, ...]) -> Any:

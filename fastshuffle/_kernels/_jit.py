@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numba
+from numba.core.sigutils import normalize_signature
 
 _OPTIONS = {"nogil": True, "error_model": "numpy"}
 
@@ -88,5 +89,7 @@ def precompile() -> int:
     if numba.config.DISABLE_JIT:
         return 0
     for dispatcher, signature in REGISTRY.values():
-        dispatcher.compile(signature)
+        # the types, as a call has them: compiled from the text, a kernel is cached under the text
+        argument_types, _ = normalize_signature(signature)
+        dispatcher.compile(argument_types)
     return len(REGISTRY)

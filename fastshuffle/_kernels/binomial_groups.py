@@ -81,10 +81,11 @@ def tilt_group(s, group, tilted):
     """Write ``(t, 1 - t, t - p, KL(t || p))`` of one group tilted by s into ``tilted``."""
     p, q, log_p, log_q = group[1], group[2], group[3], group[4]
     if abs(s) <= 30.0:
+        factor = math.exp(s)
         growth = math.expm1(s)
         # q + p e**s, summed without cancellation in both directions
-        normalizer = 1.0 + p * growth if s >= 0.0 else q + p * (1.0 + growth)
-        tilted[0] = p * (1.0 + growth) / normalizer
+        normalizer = 1.0 + p * growth if s >= 0.0 else q + p * factor
+        tilted[0] = p * factor / normalizer
         tilted[1] = q / normalizer
         tilted[2] = p * q * growth / normalizer
         tilted[3] = p * deviance(q * growth / normalizer) + q * deviance(-p * growth / normalizer)

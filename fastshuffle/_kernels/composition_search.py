@@ -15,10 +15,12 @@ Envelope: at fixed epsilon the tilt ``s = log c`` is the same for every k, and w
                                   / (1 - exp(-s - i theta)) ] d theta,
 
 where KL_k and H_k are linear in k. The cut lies one above a mode of the tilted sum, and a mode
-is within 1 of the mean (Darroch 1964), so -1/2 < d < 3/2. V is therefore bounded over the block
-by its values at the middle k on a grid of d, plus remainders from the integrals of the absolute
-values of dV/dk and of the second derivative in d, each an upper Riemann sum of monotone factors.
-It loses only what the shapes of the two inputs differ by, next to nothing where all k nearly tie.
+is within 1 of the mean (Darroch 1964), so -1/2 < d < 3/2; and d + m + 1/2 is an integer, which
+leaves short intervals of d where m moves little over the block. V is therefore bounded over the
+block by its values at the middle k on a grid of those d, plus remainders from the integrals of the
+absolute values of dV/dk and of the second derivative in d, each an upper Riemann sum of monotone
+factors. It loses only what the shapes of the two inputs differ by, next to nothing where all k
+nearly tie.
 
 References
 ----------
@@ -41,10 +43,8 @@ from fastshuffle._kernels.binomial_groups import (
 )
 from fastshuffle._kernels.hockey_stick import crossing_tilt, hockey_stick, smallest_epsilon
 
-# Below this variance the envelope's grid of d is no better than revealing.
+# Below this variance revealing is no worse than the envelope.
 _ENVELOPE_VARIANCE = 2500.0
-_GRID_STEP = 0.25
-_N_GRID = 9
 _N_CELLS = 64
 # Splits after which the search returns the bracket it has reached.
 _MOST_SPLITS = 400_000
@@ -85,8 +85,31 @@ def epsilon_of_counts(log_delta, zeros, ones, inputs, pair):
     return smallest_epsilon(log_delta, kept[:n_kept], pair)
 
 
-@kernel("(float64, float64, float64[:, ::1], float64)")
-def _envelope_remainder(s, variance, tilted, half_width):
+@kernel("(float64, float64, float64[::1])")
+def _offset_grid(highest_mean, length, offsets):
+    """Write a grid of the possible d into ``offsets``; return its size and its spacing.
+
+    ``highest_mean`` is the largest mean over the block, up to an integer, and ``length`` by how
+    much the mean moves: d lies at most ``length`` above an integer minus the highest mean and 1/2.
+    """
+    if length >= 0.5:
+        for i in range(9):
+            offsets[i] = 0.25 * i - 0.5
+        return 9, 0.25
+    start = -0.5 - highest_mean
+    start -= math.floor(start) + 1.0
+    size = 0
+    for _ in range(3):
+        if start + length > -0.5 and start < 1.5:
+            for i in range(3):
+                offsets[size] = start + 0.5 * length * i
+                size += 1
+        start += 1.0
+    return size, 0.5 * length
+
+
+@kernel("(float64, float64, float64[:, ::1], float64, float64)")
+def _envelope_remainder(s, variance, tilted, half_width, spacing):
     # Upper Riemann sums of |d2V/dd2| and of |dV/dk|: on each cell the decreasing factor is taken
     # at its left end and the increasing ones at its right end.
     t0, u0, t1, u1 = tilted[0, 0], tilted[0, 1], tilted[1, 0], tilted[1, 1]
@@ -119,9 +142,7 @@ def _envelope_remainder(s, variance, tilted, half_width):
         left = square
     # what is cut off has |phi| <= exp(-100)
     unseen = 1e-40 * (1.0 + half_width)
-    return (step / math.pi) * (
-        0.125 * _GRID_STEP * _GRID_STEP * curvature + half_width * slope
-    ) + unseen
+    return (step / math.pi) * (0.125 * spacing * spacing * curvature + half_width * slope) + unseen
 
 
 @kernel("(float64, float64, float64, float64, float64[:, ::1], float64[::1])")
@@ -142,11 +163,21 @@ def log_envelope(epsilon, k_low, k_high, rest, inputs, pair):
     if least_variance < _ENVELOPE_VARIANCE:
         return math.inf
 
+    # the mean at the two ends of the block, relative to an integer; widened for rounding
+    mean_slope = tilted[1, 0] - tilted[0, 0]
+    mean = (moments[0] - math.floor(moments[0])) + moments[1]
+    slack = 1e-9 + 1e-15 * half_width
+    highest_mean = slack + mean + max((k_low - middle) * mean_slope, (k_high - middle) * mean_slope)
+    offsets = np.empty(9)
+    n_offsets, spacing = _offset_grid(
+        highest_mean, (k_high - k_low) * abs(mean_slope) + 2.0 * slack, offsets
+    )
+
     length, n_nodes = contour_nodes(moments[3])
     step = 2.0 * math.pi / length
     fall = -math.expm1(-s)
     decay = 1.0 - fall
-    values = np.zeros(_N_GRID)
+    values = np.zeros(n_offsets)
     for j in range(1, n_nodes + 1):
         theta = j * step
         sine = math.sin(0.5 * theta)
@@ -158,31 +189,22 @@ def log_envelope(epsilon, k_low, k_high, rest, inputs, pair):
             t, u = tilted[g, 0], tilted[g, 1]
             real += 0.5 * groups[g, 0] * math.log1p(-4.0 * t * u * square)
             imaginary += groups[g, 0] * odd_exponent(t, u, sine / cosine, 8)
-        # the factor at d = -1/2, then turned by one grid step of d at a time
         near = fall + 2.0 * decay * square
         far = 2.0 * decay * sine * cosine
         size = 2.0 * sine * math.exp(real) / (fall * fall + 4.0 * decay * square)
-        phase = imaginary + 0.5 * theta
-        value = size * (math.cos(phase) * far - math.sin(phase) * near)
-        conjugate = size * (math.sin(phase) * far + math.cos(phase) * near)
-        turn_cos = math.cos(_GRID_STEP * theta)
-        turn_sin = math.sin(_GRID_STEP * theta)
-        for i in range(_N_GRID):
-            values[i] += value
-            value, conjugate = (
-                value * turn_cos + conjugate * turn_sin,
-                conjugate * turn_cos - value * turn_sin,
-            )
+        for i in range(n_offsets):
+            phase = imaginary - offsets[i] * theta
+            values[i] += size * (math.cos(phase) * far - math.sin(phase) * near)
     largest = 0.0
-    for i in range(_N_GRID):
-        largest = max(largest, math.exp(-s * _GRID_STEP * i) * values[i])
+    for i in range(n_offsets):
+        largest = max(largest, math.exp(-s * (offsets[i] + 0.5)) * values[i])
     largest *= 2.0 / length
     if moments[2] < length:
         if s == 0.0:
             largest += math.exp(moments[5]) / length
         else:
             largest += math.exp(moments[5] - s * length) * fall / -math.expm1(-s * length)
-    largest += _envelope_remainder(s, least_variance, tilted, half_width)
+    largest += _envelope_remainder(s, least_variance, tilted, half_width, spacing)
     exponent_slope = tilted[1, 3] - tilted[0, 3]
     least_exponent = moments[5] + min(
         (k_low - middle) * exponent_slope, (k_high - middle) * exponent_slope

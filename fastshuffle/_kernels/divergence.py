@@ -41,20 +41,15 @@ def renyi_term(order_excess, point):
         # the limit of Q [deviance(-1) + (1 + u) phi(b L) / b] as P -> 0
         return math.exp(log_q)
     b = order_excess
-    if u > _LARGE_RATIO or log_q == -math.inf:
-        p = math.exp(log_p)
-        q = math.exp(log_q)
-        if b < 0.0:
-            return (math.exp((1.0 + b) * log_p - b * log_q) - q - (1.0 + b) * (p - q)) / b
-        log_ratio = log_p - log_q
-        term = p * (log_ratio - 1.0) + q
-        if b > 0.0:
-            term += math.exp(log_p + b * log_ratio) / b - p / b - p * log_ratio
-        return term
-    term = math.exp(log_q) * deviance(u)
+    p = math.exp(log_p)
+    if log_q == -math.inf:
+        return math.inf if b >= 0.0 else -(1.0 + b) * p / b
+    log_ratio = math.log1p(u) if abs(u) < 0.5 else log_p - log_q
+    if u > _LARGE_RATIO:
+        term = p * (log_ratio - 1.0) + math.exp(log_q)
+    else:
+        term = math.exp(log_q) * deviance(u)
     if b != 0.0:
-        p = math.exp(log_p)
-        log_ratio = math.log1p(u) if abs(u) < 0.5 else log_p - log_q
         growth = b * log_ratio
         if growth > 30.0:
             term += math.exp(log_p + growth) / b - p * (1.0 / b + log_ratio)
@@ -69,16 +64,18 @@ def jensen_shannon_term(point):
     log_p, log_q, u = point[0], point[1], point[2]
     p = math.exp(log_p)
     q = math.exp(log_q)
+    if p + q == 0.0:
+        return 0.0
     v = u / (2.0 + u) if u < _LARGE_RATIO else (p - q) / (p + q)
     return 0.25 * (p + q) * (deviance(v) + deviance(-v))
 
 
 @kernel("(float64, float64, float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[::1])")
 def pair_point(x, trials, groups, pair, tilted, point):
-    """Write ``(log P, log Q, u, log Pr_P[X >= x])`` at x into ``point``, 0 <= x <= trials + 1.
+    """Write ``(log P, log Q, u, log tail)`` at x into ``point``, 0 <= x <= trials + 1.
 
     ``pair`` has the rows of Q and of P, ``(p, q, log p, log q, p of this row minus the other)``.
-    The tail is 0 (no bound) unless x lies above the mean.
+    The tail bounds Pr[X >= x] under both from above; it is 1 unless x lies above the mean.
     """
     difference = pair[1, 4]
     point[3] = 0.0
@@ -93,7 +90,7 @@ def pair_point(x, trials, groups, pair, tilted, point):
         change = -difference if x == 0.0 else difference
         point[2] = change / null if null > 0.0 else math.inf
         if x > trials:
-            point[3] = point[0]
+            point[3] = log_mass
         return
     moments = np.empty(6)
     sums = np.empty(4)
@@ -119,11 +116,9 @@ def pair_point(x, trials, groups, pair, tilted, point):
         change = math.expm1(s) * below + sums[1]
     point[2] = difference * change / null if null > 0.0 else math.inf
     if s * math.sqrt(moments[3]) > 0.5:
-        tail = (below - sums[3]) / -math.expm1(-s)
-        point[3] = log_scale + math.log(tail)
-        ones = pair[1, 2] + log_below
-        larger = max(ones, point[3])
-        point[3] = larger + math.log(math.exp(ones - larger) + math.exp(point[3] - larger))
+        # Pr[R >= x - 1], the tail with a user who counts for certain
+        tail = below + fade * (below - sums[3]) / -math.expm1(-s)
+        point[3] = log_scale + s + math.log(tail)
 
 
 @kernel("(float64, float64, float64, float64, float64[:, ::1], float64[:, ::1], float64[::1])")
@@ -132,17 +127,17 @@ def half_window_sum(order_excess, log_limit, x, stride, groups, pair, partial):
 
     ``partial`` holds the sum of the terms and, for Renyi sums beyond the range of a double, the
     largest ``log P + b L`` with the sum of all relative to it. ``log_limit`` bounds the log of
-    the sum over y >= x of the terms divided by ``Pr_P[X >= x]``.
+    the sum over y >= x of the terms divided by the tail of `pair_point`.
     """
     trials = count_trials(groups)
     tilted = np.empty((groups.shape[0], 4))
     point = np.empty(4)
     while x <= trials + 1.0:
         pair_point(x, trials, groups, pair, tilted, point)
-        if (
-            point[3] < 0.0
-            and log_limit + point[3] < math.log(_RELATIVE_TRUNCATION * stride * partial[0])
-        ):  # fmt: skip
+        log_sum = math.log(partial[0]) if partial[0] > 0.0 else -math.inf
+        if log_sum == math.inf:
+            log_sum = partial[1] + math.log(partial[2] / order_excess)
+        if point[3] < 0.0 and log_limit + point[3] < log_sum + math.log(_RELATIVE_TRUNCATION):
             return
         if math.isnan(order_excess):
             partial[0] += stride * jensen_shannon_term(point)

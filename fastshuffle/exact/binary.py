@@ -11,15 +11,10 @@ from fastshuffle._kernels.hockey_stick import epsilon_array, log_delta_array
 from fastshuffle._kernels.trade_off import type_two_error_array
 from fastshuffle._typing import Direction, FloatArray
 from fastshuffle._validation import POSITIVE, check_direction, check_real
-from fastshuffle.exact._pair import (
-    FORWARD,
-    REVERSE,
-    pair_arrays,
-    require_binary_output,
-    rounding,
-)
+from fastshuffle.exact._pair import FORWARD, REVERSE, pair_arrays, rounding
 from fastshuffle.experiment import ShuffleExperiment
 from fastshuffle.profile import PrivacyProfile, Validity
+from fastshuffle.randomizers import MergedRows
 
 _DIRECTION_CODE = {"forward": FORWARD, "reverse": REVERSE, "both": 2}
 
@@ -34,12 +29,10 @@ _MOST_POINTS = 5_000_000
 class ExactProfile(PrivacyProfile):
     """The exact finite-n profile of an experiment with binary output; see `exact_profile`."""
 
-    def __init__(self, experiment: ShuffleExperiment) -> None:
-        require_binary_output(experiment.randomizer)
+    def __init__(self, experiment: ShuffleExperiment, merged: MergedRows) -> None:
         self._experiment = experiment
-        a, b = experiment.pair
-        rows, self._pairs = pair_arrays(experiment.randomizer, experiment.pair)
-        groups = rows[FORWARD, list(experiment.others)].reshape(-1, 5)
+        rows, self._pairs = pair_arrays(merged)
+        groups = np.ascontiguousarray(rows[FORWARD, 2:])
         groups[:, 0] = list(experiment.others.values())
         kept = np.empty_like(groups)
         n_kept, _ = drop_certain_groups(groups, kept)
@@ -47,8 +40,9 @@ class ExactProfile(PrivacyProfile):
         self._groups[FORWARD] = kept[:n_kept]
         mirror_groups(self._groups[FORWARD], self._groups[REVERSE])
         # the differing user's row in the first and in the second dataset, for each direction
-        self._own = rows[:, [a, b]]
-        self._difference = abs(experiment.randomizer.probability_difference(b, a, 1))
+        self._own = rows[:, :2]
+        # W_b - W_a of the output counted forward
+        self._difference = -self._pairs[FORWARD, 0] * math.expm1(-self._pairs[FORWARD, 3])
 
     @property
     def experiment(self) -> ShuffleExperiment:
@@ -223,64 +217,3 @@ class ExactProfile(PrivacyProfile):
 
     def __repr__(self) -> str:
         return f"<ExactProfile of {self._experiment!r}>"
-
-
-def exact_profile(experiment: ShuffleExperiment) -> ExactProfile:
-    """Return the exact finite-n privacy profile of an experiment with binary output.
-
-    Parameters
-    ----------
-    experiment : ShuffleExperiment
-        Any n up to 2**53 and any composition of the other users, over any number of inputs; the
-        randomizer has 2 outputs.
-
-    Returns
-    -------
-    ExactProfile
-        EXACT, for the two neighbouring datasets of the experiment. It is a guarantee for these
-        datasets alone; `worst_case_profile` covers all of them.
-
-    Raises
-    ------
-    TypeError
-        If ``experiment`` is no ShuffleExperiment.
-    ValueError
-        If the randomizer does not have 2 outputs.
-
-    Notes
-    -----
-    The other users' histogram R is a sum of binomial groups, hence log-concave, and the privacy
-    loss increases in it: the hockey-stick divergence is a sum over a half-line. It is evaluated as
-    one contour integral, about 15 terms whatever n, on the contour where the two laws cross, so
-    that the terms have one sign.
-
-    **Accuracy**: relative error of delta below 1e-12 for 1 <= n <= 1e15 and delta down to 1e-300,
-    below ``2e-15 |log delta|`` beyond, plus ``1e-15`` times the condition number
-    ``|epsilon delta'(epsilon) / delta|``, which is large only where epsilon is within 0.1 percent
-    of the largest loss: there the last bit of epsilon itself decides. The relative error of
-    epsilon is below 1e-12 (``tests/test_precision.py``, ``validation/``).
-
-    **Cost**: one to two microseconds a delta and direction, about ten an epsilon, independent of
-    n; proportional to the number of different inputs that the others hold.
-
-    References
-    ----------
-    .. [1] A. Shvets, "Universal Shuffle Asymptotics: Sharp Privacy Analysis in the Gaussian
-       Regime", arXiv:2602.09029v3, section 3 (exact likelihood ratio) and section 8 (exact
-       finite-n curves).
-
-    Examples
-    --------
-    >>> import fastshuffle as fs
-    >>> rr = fs.binary_randomized_response(epsilon0=1.0)
-    >>> profile = fs.exact_profile(fs.ShuffleExperiment(rr, n=1000, k=0))
-    >>> print(f"{profile.epsilon(1e-8):.9f}")
-    0.162844223
-    >>> print(f"{profile.delta(0.2):.7e}")
-    3.9215624e-11
-    >>> str(profile.validity)
-    'EXACT'
-    """
-    if not isinstance(experiment, ShuffleExperiment):
-        raise TypeError(f"experiment must be a ShuffleExperiment, got {type(experiment).__name__}")
-    return ExactProfile(experiment)

@@ -1,16 +1,16 @@
 """The certified worst case over all datasets of users with binary output."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
 
 from fastshuffle._kernels.composition_search import certified_epsilon, search_compositions
+from fastshuffle._supporting_lines import highest_supporting_line
 from fastshuffle._typing import Direction, FloatArray
 from fastshuffle._validation import NONNEGATIVE, Interval, check_count, check_real
-from fastshuffle.exact._pair import FORWARD, pair_arrays, require_binary_output, rounding
+from fastshuffle.exact._pair import FORWARD, pair_arrays, rounding
 from fastshuffle.experiment import ShuffleExperiment
 from fastshuffle.profile import PrivacyProfile, Validity
 from fastshuffle.randomizers import Randomizer
@@ -39,14 +39,12 @@ class WorstCaseProfile(PrivacyProfile):
     """The certified worst case over all datasets; see `worst_case_profile`."""
 
     def __init__(self, randomizer: Randomizer, n: int, rtol: float) -> None:
-        require_binary_output(randomizer)
         self._randomizer = randomizer
         self._n = n
         self._tolerance = math.log1p(rtol)
         self._rtol = rtol
         self._extremes = self._extreme_inputs()
-        rows, self._pairs = pair_arrays(randomizer, self._extremes)
-        self._inputs = np.ascontiguousarray(rows[:, list(self._extremes)])
+        self._inputs, self._pairs = pair_arrays(randomizer.merged(self._extremes))
 
     def _extreme_inputs(self) -> tuple[int, int]:
         lowest = highest = 0
@@ -58,6 +56,11 @@ class WorstCaseProfile(PrivacyProfile):
         if lowest == highest:  # all rows are equal
             return 0, 1
         return lowest, highest
+
+    @property
+    def randomizer(self) -> Randomizer:
+        """What every user applies to the input held."""
+        return self._randomizer
 
     @property
     def n(self) -> int:
@@ -92,6 +95,9 @@ class WorstCaseProfile(PrivacyProfile):
             "datasets": "all pairs of neighbouring datasets",
             "rtol": self._rtol,
         }
+
+    def _directions(self) -> dict[str, Direction]:
+        return {"": "both"}
 
     def _search(self, epsilon: float) -> tuple[float, FloatArray]:
         best = np.empty(3)
@@ -140,24 +146,10 @@ class WorstCaseProfile(PrivacyProfile):
 
     def _trade_off(self, alphas: FloatArray, direction: Direction) -> FloatArray:
         del direction
-        return np.array([self._highest_support(alpha) for alpha in alphas.tolist()])
-
-    def _highest_support(self, alpha: float) -> float:
-        """Return the largest lower bound on the type II error among the supporting lines.
-
-        Every epsilon gives two lines below the trade-off function. Both are concave in e**epsilon
-        or e**-epsilon, so a golden-section search finds the highest.
-        """
-        # 40 standard deviations of the privacy loss, beyond which no line matters
-        reach = min(float(self._pairs[:, 3].max()), 100.0 * self.total_variation())
-
-        def steep(epsilon: float) -> float:
-            return 1.0 - float(self.delta(epsilon)) - math.exp(epsilon) * alpha
-
-        def flat(epsilon: float) -> float:
-            return math.exp(-epsilon) * (1.0 - float(self.delta(epsilon)) - alpha)
-
-        return max(0.0, *(_golden_section_maximum(line, reach) for line in (steep, flat)))
+        loss = float(self._pairs[:, 3].max())
+        return np.array(
+            [highest_supporting_line(alpha, self.delta, loss) for alpha in alphas.tolist()]
+        )
 
     def argmax(self, epsilon: float) -> WorstDataset:
         """Return the worst pair of neighbouring datasets found at epsilon.
@@ -191,25 +183,6 @@ class WorstCaseProfile(PrivacyProfile):
 
     def __repr__(self) -> str:
         return f"<WorstCaseProfile of {self._randomizer!r}, n = {self._n}>"
-
-
-def _golden_section_maximum(function: Callable[[float], float], high: float) -> float:
-    low = 0.0
-    ratio = 0.5 * (math.sqrt(5.0) - 1.0)
-    inner = [high - ratio * (high - low), low + ratio * (high - low)]
-    values = [function(x) for x in inner]
-    largest = max(function(low), function(high), *values)
-    for _ in range(40):
-        if values[0] >= values[1]:
-            high = inner[1]
-            inner = [high - ratio * (high - low), inner[0]]
-            values = [function(inner[0]), values[0]]
-        else:
-            low = inner[0]
-            inner = [inner[1], low + ratio * (high - low)]
-            values = [values[1], function(inner[1])]
-        largest = max(largest, *values)
-    return largest
 
 
 def worst_case_profile(randomizer: Randomizer, n: float, *, rtol: float = 1e-6) -> WorstCaseProfile:
@@ -276,6 +249,8 @@ def worst_case_profile(randomizer: Randomizer, n: float, *, rtol: float = 1e-6) 
         raise TypeError(f"randomizer must be a Randomizer, got {type(randomizer).__name__}")
     if randomizer.n_inputs < 2:
         raise ValueError(f"randomizer must have at least 2 inputs, got {randomizer.n_inputs}")
+    if randomizer.n_outputs != 2:
+        raise ValueError(f"randomizer must have 2 outputs, got {randomizer.n_outputs}")
     return WorstCaseProfile(
         randomizer, check_count("n", n, minimum=1), check_real("rtol", rtol, _RTOL)
     )

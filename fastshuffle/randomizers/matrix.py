@@ -1,10 +1,7 @@
-"""Local randomizers: what one user sends, as a row-stochastic matrix, and the named mechanisms."""
+"""The local randomizer given by its matrix."""
 
-import csv
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self, final
 
@@ -15,19 +12,27 @@ from fastshuffle._typing import FloatArray, IntArray
 from fastshuffle._validation import (
     NONNEGATIVE_FINITE,
     PROBABILITY,
-    UP_TO_HALF,
     check_count,
-    check_generator,
     check_real,
     check_reals,
     check_stochastic_matrix,
 )
+from fastshuffle.randomizers.base import LocalRandomizer
+from fastshuffle.randomizers.entries import (
+    differences,
+    extreme_binary_rows,
+    log_of_rows,
+    log_ratios,
+    smaller,
+)
+from fastshuffle.randomizers.files import checked_exponents, errors_naming, matrix_from_csv
+from fastshuffle.randomizers.merging import MergedRows, merge_formula, merge_matrix
 
-__all__ = ["Randomizer", "binary_randomized_response"]
+__all__ = ["Randomizer"]
 
 
 @final
-class Randomizer:
+class Randomizer(LocalRandomizer):
     """Local randomizer of one user: a row-stochastic matrix W, immutable.
 
     Parameters
@@ -64,13 +69,21 @@ class Randomizer:
     relative error of a few units of rounding, also for rows that nearly agree
     (``tests/test_randomizers.py``).
 
+    **Sampling** is by inversion of the distribution function, with one uniform number a user; the
+    messages are int64 outputs, in the shape of the inputs, and an output of probability 0 never
+    appears. A uniform number has 53 bits, so the probability of an output is met to about 1e-16
+    absolutely. The cost is O(N log N) for N users.
+
     Examples
     --------
+    >>> import numpy as np
     >>> w = Randomizer([[0.5, 0.3, 0.2], [0.2, 0.35, 0.45]])
     >>> w
     <Randomizer: 2 inputs, 3 outputs, epsilon0 = 0.916291>
     >>> w.n_outputs
     3
+    >>> w.sample([0, 0, 1, 1], np.random.default_rng(7))
+    array([1, 2, 2, 1])
     """
 
     __slots__ = ("_epsilon0", "_formula", "_log_matrix", "_matrix")
@@ -82,7 +95,7 @@ class Randomizer:
 
     def __init__(self, matrix: npt.ArrayLike) -> None:
         checked = check_stochastic_matrix(matrix)
-        self._assign(checked, _log_of_rows(checked), None)
+        self._assign(checked, log_of_rows(checked), None)
 
     def _assign(
         self,
@@ -161,14 +174,7 @@ class Randomizer:
         ValueError
             If the file holds no valid matrix. The message names the path, the line and the value.
         """
-        rows: list[list[float]] = []
-        lines: list[int] = []
-        with _errors_naming(path), Path(path).open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file)
-            for cells in filter(None, reader):
-                lines.append(reader.line_num)
-                rows.append([_number(cell, reader.line_num) for cell in cells])
-            return cls(check_stochastic_matrix(rows, place=lambda i: f"line {lines[i]}"))
+        return cls(matrix_from_csv(path))
 
     @classmethod
     def from_json(cls, path: str | os.PathLike[str]) -> Self:
@@ -191,7 +197,7 @@ class Randomizer:
             If the file holds no valid randomizer. The message names the path, the place and the
             value.
         """
-        with _errors_naming(path):
+        with errors_naming(path):
             content = json.loads(Path(path).read_text(encoding="utf-8-sig"))
             return cls._from_dict(content if isinstance(content, dict) else {"matrix": content})
 
@@ -201,7 +207,7 @@ class Randomizer:
             return cls(content["matrix"])
         if content.keys() == {"epsilon0", "exponents"}:
             epsilon0 = check_real("epsilon0", content["epsilon0"], NONNEGATIVE_FINITE)
-            return cls._from_formula(epsilon0, _checked_exponents(content["exponents"]))
+            return cls._from_formula(epsilon0, checked_exponents(content["exponents"]))
         raise ValueError(
             "a randomizer has the key 'matrix', or the keys 'epsilon0' and 'exponents', "
             f"got {sorted(content)}"
@@ -248,7 +254,7 @@ class Randomizer:
     def smaller_probability(self) -> FloatArray:
         """For binary output, the authoritative entry of each row, at most 1/2."""
         self._require_binary("smaller_probability")
-        return _smaller(self._matrix)
+        return smaller(self._matrix)
 
     def _require_binary(self, name: str) -> None:
         if self.n_outputs != 2:
@@ -277,7 +283,8 @@ class Randomizer:
 
         Examples
         --------
-        >>> binary_randomized_response(1.0).log_ratio(1, 0, 1)
+        >>> import fastshuffle as fs
+        >>> fs.binary_randomized_response(1.0).log_ratio(1, 0, 1)
         1.0
         """
         return float(self._log_ratios(*self._check_indices(b, a, y)))
@@ -304,7 +311,8 @@ class Randomizer:
 
         Examples
         --------
-        >>> binary_randomized_response(1e-20).probability_difference(1, 0, 1)
+        >>> import fastshuffle as fs
+        >>> fs.binary_randomized_response(1e-20).probability_difference(1, 0, 1)
         5e-21
         """
         return float(self._differences(*self._check_indices(b, a, y)))
@@ -316,105 +324,44 @@ class Randomizer:
             check_count("y", y, minimum=0, maximum=self.n_outputs - 1),
         )
 
-    def _probabilities(self, x: Any, y: Any) -> Any:
-        if self.n_outputs != 2:
-            return self._matrix[x, y]
-        row = self._matrix[x]
-        p = _smaller(row)
-        return np.where(row.argmin(axis=-1) == y, p, 1.0 - p)
-
     def _log_ratios(self, b: Any, a: Any, y: Any) -> Any:
-        if self._formula is not None:
-            epsilon0, exponents = self._formula
-            return epsilon0 * (exponents[b, y] - exponents[a, y]) + 0.0
-        difference = self._differences(b, a, y)
-        gap = np.abs(difference)
-        low = np.minimum(self._probabilities(b, y), self._probabilities(a, y))
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            ratio = gap / low
-            # a finite ratio beyond the largest float is left to a difference of logarithms
-            beyond = np.isinf(ratio) & (low > 0.0)
-            size = np.where(beyond, np.log(gap) - np.log(low), np.log1p(ratio))
-        return np.where(gap == 0.0, 0.0, np.copysign(size, difference))
+        if self._formula is None:
+            return log_ratios(self._matrix, b, a, y)
+        epsilon0, exponents = self._formula
+        return epsilon0 * (exponents[b, y] - exponents[a, y]) + 0.0
 
     def _differences(self, b: Any, a: Any, y: Any) -> Any:
-        if self._formula is not None:
-            loss = self._log_ratios(b, a, y)
-            high = np.maximum(self._matrix[b, y], self._matrix[a, y])
-            return np.copysign(-high * np.expm1(-np.abs(loss)), loss)
-        if self.n_outputs != 2:
-            return self._matrix[b, y] - self._matrix[a, y]
-        row_b, row_a = self._matrix[b], self._matrix[a]
-        p_b, p_a = _smaller(row_b), _smaller(row_a)
-        small_b, small_a = row_b.argmin(axis=-1) == y, row_a.argmin(axis=-1) == y
-        # p against p, or 1 - p against 1 - p, or one of each, when nothing cancels
-        same = np.where(small_b, p_b - p_a, p_a - p_b)
-        apart = (0.5 - p_b) + (0.5 - p_a)
-        return np.where(small_b == small_a, same, np.where(small_b, -apart, apart))
+        if self._formula is None:
+            return differences(self._matrix, b, a, y)
+        loss = self._log_ratios(b, a, y)
+        high = np.maximum(self._matrix[b, y], self._matrix[a, y])
+        return np.copysign(-high * np.expm1(-np.abs(loss)), loss)
 
     def _largest_log_ratio(self) -> float:
-        if self.n_outputs == 2 and self._formula is None:
-            # order by W_x(1), told apart down to the last bit of the authoritative entries
-            small = self._matrix.argmin(axis=1) == 1
-            p = _smaller(self._matrix)
-            order = np.lexsort((np.where(small, p, -p), ~small))
-            lowest, highest = order[[-1, 0]], order[[0, -1]]
+        ordered = self._matrix if self._formula is None else self._formula[1]
+        if ordered.shape[1] == 2 and self._formula is None:
+            lowest, highest = extreme_binary_rows(self._matrix)
         else:
-            ordered = self._matrix if self._formula is None else self._formula[1]
             lowest, highest = ordered.argmin(axis=0), ordered.argmax(axis=0)
         return float(self._log_ratios(highest, lowest, np.arange(self.n_outputs)).max())
 
-    def sample(self, inputs: npt.ArrayLike, rng: np.random.Generator) -> IntArray:
-        """Draw the message of each user.
-
-        Parameters
-        ----------
-        inputs : array_like of int
-            The input that each user holds, from 0 to n_inputs - 1; any shape.
-        rng : numpy.random.Generator
-            The source of randomness; one uniform number is drawn a user.
-
-        Returns
-        -------
-        numpy.ndarray of int64
-            The outputs, in the shape of ``inputs``. An output of probability 0 never appears.
-
-        Raises
-        ------
-        TypeError
-            If ``inputs`` are no integers or ``rng`` is no ``numpy.random.Generator``.
-        ValueError
-            If an input is unknown.
-
-        Notes
-        -----
-        By inversion of the distribution function. **Accuracy**: a uniform number has 53 bits, so
-        the probability of an output is met to about 1e-16 absolutely. **Cost**: O(N log N) for N
-        users. It is a simulation and no defence against attacks on floating-point noise.
-
-        Examples
-        --------
-        >>> rr = binary_randomized_response(4.0)
-        >>> rr.sample([0, 0, 1, 1], np.random.default_rng(7))
-        array([0, 0, 1, 1])
-        """
-        rng = check_generator(rng)
-        held = np.asarray(inputs)
-        if held.dtype.kind not in "iu":
-            raise TypeError(f"inputs must be integers, got dtype {held.dtype}")
-        unknown = (held < 0) | (held >= self.n_inputs)
-        if unknown.any():
-            value = held[unknown].flat[0]
-            raise ValueError(f"inputs must be >= 0 and <= {self.n_inputs - 1}, got {value}")
-        uniform = rng.random(held.size)
-        outputs = np.empty(held.size, dtype=np.int64)
-        order = held.argsort(axis=None, kind="stable")
-        counts = np.bincount(held.ravel().astype(np.int64), minlength=self.n_inputs)
+    def _sample(self, inputs: IntArray, rng: np.random.Generator) -> IntArray:
+        uniform = rng.random(inputs.size)
+        outputs = np.empty(inputs.size, dtype=np.int64)
+        order = inputs.argsort(kind="stable")
+        counts = np.bincount(inputs, minlength=self.n_inputs)
         for row, users in zip(self._matrix, np.split(order, counts.cumsum()[:-1]), strict=True):
             cumulative = row.cumsum()
             cumulative[np.flatnonzero(row)[-1] :] = 1.0  # above every uniform number
             outputs[users] = cumulative.searchsorted(uniform[users], side="right")
-        return outputs.reshape(held.shape)
+        return outputs
+
+    def _merged(self, inputs: tuple[int, ...]) -> MergedRows:
+        if self._formula is None:
+            return merge_matrix(self._matrix, self._log_matrix, inputs)
+        epsilon0, exponents = self._formula
+        held = list(inputs)
+        return merge_formula(epsilon0, exponents[held], self._log_matrix[held])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the definition of the randomizer in plain Python values, ready for JSON.
@@ -427,7 +374,8 @@ class Randomizer:
 
         Examples
         --------
-        >>> binary_randomized_response(1.0).to_dict()
+        >>> import fastshuffle as fs
+        >>> fs.binary_randomized_response(1.0).to_dict()
         {'epsilon0': 1.0, 'exponents': [[1, 0], [0, 1]]}
         """
         if self._formula is None:
@@ -447,97 +395,6 @@ class Randomizer:
         epsilon0, exponents = self._formula
         return epsilon0, exponents.shape, exponents.tobytes()
 
-    def __eq__(self, other: object) -> bool:
-        """Whether both are defined by the same matrix, or by the same formula."""
-        return self._key() == other._key() if isinstance(other, Randomizer) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash(self._key())
-
     def __reduce__(self) -> tuple[Any, ...]:
         # so that a copy from another process is read-only too
         return Randomizer._from_dict, (self.to_dict(),)
-
-
-def binary_randomized_response(
-    epsilon0: float | None = None, *, flip_probability: float | None = None
-) -> Randomizer:
-    """Return binary randomized response: send the bit held, or flip it.
-
-    Parameters
-    ----------
-    epsilon0 : float, optional
-        Local privacy parameter, >= 0 and finite. The bit is flipped with probability
-        ``1 / (1 + exp(epsilon0))``, taken as that real number.
-    flip_probability : float, optional
-        The probability in [0, 1/2] of the other bit. Exactly one of the two is given.
-
-    Returns
-    -------
-    Randomizer
-        Two inputs and two outputs. Its `epsilon0` and log ratios equal a given ``epsilon0``
-        exactly, also where the flip probability underflows (beyond 708).
-
-    Raises
-    ------
-    TypeError
-        If not exactly one parameter is given, or it is no real number.
-    ValueError
-        If the parameter is outside its domain.
-
-    Examples
-    --------
-    >>> binary_randomized_response(1.0).matrix
-    array([[0.73105858, 0.26894142],
-           [0.26894142, 0.73105858]])
-    >>> round(binary_randomized_response(flip_probability=0.25).epsilon0, 12)  # log 3
-    1.098612288668
-    """
-    if (epsilon0 is None) == (flip_probability is None):
-        raise TypeError("exactly one of epsilon0 and flip_probability must be given")
-    if epsilon0 is not None:
-        epsilon0 = check_real("epsilon0", epsilon0, NONNEGATIVE_FINITE)
-        return Randomizer._from_formula(epsilon0, np.eye(2, dtype=np.int64))
-    flip = check_real("flip_probability", flip_probability, UP_TO_HALF)
-    return Randomizer([[1.0 - flip, flip], [flip, 1.0 - flip]])
-
-
-def _checked_exponents(rows: Any) -> IntArray:
-    if not (isinstance(rows, list) and rows and all(isinstance(row, list) and row for row in rows)):
-        raise ValueError(f"exponents must be a list of rows, got {rows!r}")
-    exponents = [
-        [check_count(f"exponents row {i}", value, minimum=0) for value in row]
-        for i, row in enumerate(rows)
-    ]
-    if any(sorted(row) != sorted(exponents[0]) for row in exponents):
-        raise ValueError("exponents must have rows that are permutations of one another")
-    return np.array(exponents, dtype=np.int64)
-
-
-def _smaller(rows: FloatArray) -> Any:
-    # two entries may both exceed 1/2 by as much as a sum of 1 may be missed
-    return np.minimum(rows.min(axis=-1), 0.5)
-
-
-def _log_of_rows(matrix: FloatArray) -> FloatArray:
-    with np.errstate(divide="ignore"):
-        if matrix.shape[1] != 2:
-            return np.log(matrix)
-        p = _smaller(matrix)[:, np.newaxis]
-        first = matrix.argmin(axis=1)[:, np.newaxis] == np.arange(2)
-        return np.where(first, np.log(p), np.log1p(-p) + 0.0)
-
-
-@contextmanager
-def _errors_naming(path: str | os.PathLike[str]) -> Iterator[None]:
-    try:
-        yield
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{os.fspath(path)}: {error}") from error
-
-
-def _number(cell: str, line: int) -> float:
-    try:
-        return float(cell)
-    except ValueError:
-        raise ValueError(f"line {line} must hold numbers, got {cell!r}") from None

@@ -1,0 +1,1 @@
+"""The asv suites, and what they share with the README tables."""

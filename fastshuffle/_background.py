@@ -1,0 +1,115 @@
+"""The hockey-stick divergence against a homogeneous background, as a bracketed curve."""
+
+import math
+
+import numpy as np
+
+from fastshuffle._positive_part import (
+    Bracket,
+    Terms,
+    log_mean_positive_part,
+    log_smallest_exponential_bound,
+)
+from fastshuffle._typing import FloatArray
+from fastshuffle.bracket import Curve
+
+# Beyond this epsilon exp(epsilon) nears the end of a double; delta is bracketed by monotonicity.
+_LARGEST_EPSILON = 700.0
+
+
+class BackgroundPair:
+    """Two laws of one message, among n - 1 messages of a third law.
+
+    Parameters
+    ----------
+    background, alternative, null : array of float, shape (d,)
+        The law of each of the other messages, and of the differing user's message under P and
+        under Q. The two latter may sum to less than 1: what is missing is a message that is
+        revealed and tells nothing.
+    n : int
+        Number of messages in all.
+
+    Notes
+    -----
+    Exactly, with Y_i independent of law ``background``,
+
+        delta(epsilon) = (1/n) E[ (sum_{i=1}^n r(Y_i))_+ ] + sum_{y: background(y) = 0} (...)_+,
+
+    ``r = (alternative - exp(epsilon) null) / background`` and (...) the numerator of r: the
+    likelihood ratio of the histogram against n background messages is the mean of the ratios of
+    its messages.
+    """
+
+    def __init__(
+        self, background: FloatArray, alternative: FloatArray, null: FloatArray, n: int
+    ) -> None:
+        inside = background > 0.0
+        self._n = n
+        self._background = background[inside]
+        self._alternative, self._null = alternative[inside], null[inside]
+        self._alternative_beyond, self._null_beyond = alternative[~inside], null[~inside]
+
+    def loss(self) -> float:
+        """Return the largest privacy loss, inf where the null lacks mass."""
+        alternative = np.concatenate((self._alternative, self._alternative_beyond))
+        null = np.concatenate((self._null, self._null_beyond))
+        seen = alternative > 0.0
+        if not seen.any():
+            return 0.0
+        with np.errstate(divide="ignore"):
+            return max(0.0, float((np.log(alternative[seen]) - np.log(null[seen])).max()))
+
+    def curve(self, rtol: float, *, loss: float | None = None) -> Curve:
+        """Return the bracketed curve of P from Q; the loss is given where it is known exactly."""
+        largest = self.loss() if loss is None else loss
+        return Curve(lambda epsilon: self._log_bracket(epsilon, rtol), largest, rtol)
+
+    def chernoff_curve(self) -> Curve:
+        """Return the curve of the Chernoff bound, ``(x)_+ <= exp(s x - 1) / s``."""
+
+        def log_bracket(epsilon: float) -> Bracket:
+            clear = self._log_beyond(epsilon)
+            bound = log_smallest_exponential_bound(self._terms(min(epsilon, _LARGEST_EPSILON)))
+            return Bracket(-math.inf, float(np.logaddexp(clear, bound - math.log(self._n))))
+
+        return Curve(log_bracket, self.loss(), 1e-9)
+
+    def _terms(self, epsilon: float) -> list[Terms]:
+        values = (self._alternative - math.exp(epsilon) * self._null) / self._background
+        if not np.isfinite(values).all():
+            smallest = float(self._background.min())
+            raise ValueError(
+                "probabilities of a homogeneous background must be at least 1e-300 times those "
+                f"of the differing user, got {smallest!r}"
+            )
+        terms = [Terms(float(self._n), values, self._background)]
+        missing = 1.0 - float(self._background.sum())
+        if missing > 0.0:  # messages of the others that are revealed
+            values = np.append(values, 0.0)
+            terms = [Terms(float(self._n), values, np.append(self._background, missing))]
+        return terms
+
+    def _log_beyond(self, epsilon: float) -> float:
+        scaled = math.exp(min(epsilon, _LARGEST_EPSILON)) * self._null_beyond
+        clear = float(np.maximum(self._alternative_beyond - scaled, 0.0).sum())
+        return math.log(clear) if clear > 0.0 else -math.inf
+
+    def _log_bracket(self, epsilon: float, rtol: float) -> Bracket:
+        if epsilon == math.inf:
+            return self._log_bracket_at_infinity()
+        if epsilon > _LARGEST_EPSILON:
+            lower = self._log_bracket_at_infinity().lower
+            return Bracket(lower, self._log_bracket(_LARGEST_EPSILON, rtol).upper)
+        inside = log_mean_positive_part(self._terms(epsilon), rtol)
+        clear = self._log_beyond(epsilon)
+        lower, upper = (float(np.logaddexp(clear, side - math.log(self._n))) for side in inside)
+        return Bracket(lower, upper)
+
+    def _log_bracket_at_infinity(self) -> Bracket:
+        """Return the mass of the histograms that have all n messages outside the null."""
+        unseen = self._null == 0.0
+        share = float(self._background[unseen].sum()) + 1.0 - float(self._background.sum())
+        clear = float(self._alternative_beyond[self._null_beyond == 0.0].sum())
+        clear += float(self._alternative[unseen].sum()) * min(share, 1.0) ** (self._n - 1)
+        value = math.log(clear) if clear > 0.0 else -math.inf
+        return Bracket(value - 1e-12 * self._n, value + 1e-12 * self._n)
