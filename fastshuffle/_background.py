@@ -28,6 +28,8 @@ class BackgroundPair:
         revealed and tells nothing.
     n : int
         Number of messages in all.
+    loss : float
+        The largest privacy loss ``log(alternative / null)``, which may be inf.
 
     Notes
     -----
@@ -41,28 +43,24 @@ class BackgroundPair:
     """
 
     def __init__(
-        self, background: FloatArray, alternative: FloatArray, null: FloatArray, n: int
+        self,
+        background: FloatArray,
+        alternative: FloatArray,
+        null: FloatArray,
+        *,
+        n: int,
+        loss: float,
     ) -> None:
         inside = background > 0.0
         self._n = n
+        self._loss = loss
         self._background = background[inside]
         self._alternative, self._null = alternative[inside], null[inside]
         self._alternative_beyond, self._null_beyond = alternative[~inside], null[~inside]
 
-    def loss(self) -> float:
-        """Return the largest privacy loss, inf where the null lacks mass."""
-        alternative = np.concatenate((self._alternative, self._alternative_beyond))
-        null = np.concatenate((self._null, self._null_beyond))
-        seen = alternative > 0.0
-        if not seen.any():
-            return 0.0
-        with np.errstate(divide="ignore"):
-            return max(0.0, float((np.log(alternative[seen]) - np.log(null[seen])).max()))
-
-    def curve(self, rtol: float, *, loss: float | None = None) -> Curve:
-        """Return the bracketed curve of P from Q; the loss is given where it is known exactly."""
-        largest = self.loss() if loss is None else loss
-        return Curve(lambda epsilon: self._log_bracket(epsilon, rtol), largest, rtol)
+    def curve(self, rtol: float) -> Curve:
+        """Return the bracketed curve of P from Q."""
+        return Curve(lambda epsilon: self._log_bracket(epsilon, rtol), self._loss, rtol)
 
     def chernoff_curve(self) -> Curve:
         """Return the curve of the Chernoff bound, ``(x)_+ <= exp(s x - 1) / s``."""
@@ -72,7 +70,7 @@ class BackgroundPair:
             bound = log_smallest_exponential_bound(self._terms(min(epsilon, _LARGEST_EPSILON)))
             return Bracket(-math.inf, float(np.logaddexp(clear, bound - math.log(self._n))))
 
-        return Curve(log_bracket, self.loss(), 1e-9)
+        return Curve(log_bracket, self._loss, 1e-9)
 
     def _terms(self, epsilon: float) -> list[Terms]:
         values = (self._alternative - math.exp(epsilon) * self._null) / self._background

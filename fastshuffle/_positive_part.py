@@ -188,8 +188,8 @@ def _tilt_to_zero(terms: list[Terms]) -> _Tilt:
 
 def _gathered(count: float, positions: FloatArray, p: FloatArray, values: FloatArray) -> _Lattice:
     grid, where = np.unique(positions, return_inverse=True)
-    mass: FloatArray = np.bincount(where, p)
-    total: FloatArray = np.bincount(where, p * values)
+    mass = np.bincount(where, p).astype(np.float64, copy=False)
+    total = np.bincount(where, p * values).astype(np.float64, copy=False)
     kept = mass > 0.0
     return _Lattice(count, grid[kept], mass[kept], total[kept] / mass[kept])
 

@@ -11,19 +11,18 @@ which `fastshuffle._positive_part` brackets.
 """
 
 import math
-from collections.abc import Iterator, Sequence
-from itertools import permutations
-from typing import Any
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fastshuffle._background import BackgroundPair
 from fastshuffle._positive_part import Bracket
-from fastshuffle._typing import FloatArray
 from fastshuffle._validation import NONNEGATIVE_FINITE, Interval, check_count, check_real
 from fastshuffle.bracket import BracketProfile, Curve
 from fastshuffle.profile import Validity
-from fastshuffle.randomizers import Randomizer
+from fastshuffle.randomizers import LocalRandomizer
 
 __all__ = [
     "blanket_profile",
@@ -35,6 +34,8 @@ __all__ = [
 
 _RTOL = Interval(1e-9, 0.5, "in [1e-9, 0.5]")
 _AT_LEAST_ONE = Interval(1.0, math.inf, ">= 1")
+# A bound over all pairs of more inputs than this would take minutes.
+_MOST_INPUTS = 64
 
 
 def _upper_bound(
@@ -60,46 +61,63 @@ def _largest(curves: list[Curve]) -> Curve:
     return Curve(log_bracket, max(c.loss for c in curves), max(c.rtol for c in curves))
 
 
-def _pairs(randomizer: Randomizer, pair: Sequence[int] | None) -> Iterator[tuple[int, int]]:
-    if pair is None:
-        yield from permutations(range(randomizer.n_inputs), 2)
-        return
-    a, b = (
-        check_count("input in pair", x, minimum=0, maximum=randomizer.n_inputs - 1) for x in pair
-    )
-    if a == b:
-        raise ValueError(f"pair must be two different inputs, got {(a, b)}")
-    yield a, b
-
-
-def _check_randomizer(randomizer: Any) -> Randomizer:
-    if not isinstance(randomizer, Randomizer):
+def check_randomizer(randomizer: Any) -> LocalRandomizer:
+    """Return a randomizer with at least two inputs."""
+    if not isinstance(randomizer, LocalRandomizer):
         raise TypeError(f"randomizer must be a Randomizer, got {type(randomizer).__name__}")
     if randomizer.n_inputs < 2:
         raise ValueError(f"randomizer must have at least 2 inputs, got {randomizer.n_inputs}")
     return randomizer
 
 
-def _blanket_pairs(
-    randomizer: Randomizer, n: int, pair: Sequence[int] | None
-) -> tuple[list[BackgroundPair], list[BackgroundPair]]:
-    blanket = randomizer.matrix.min(axis=0)
-    forward, reverse = [], []
+def _pairs(randomizer: LocalRandomizer, pair: Sequence[int] | None) -> list[tuple[int, int]]:
+    if pair is not None:
+        a, b = (
+            check_count("input in pair", x, minimum=0, maximum=randomizer.n_inputs - 1)
+            for x in pair
+        )
+        if a == b:
+            raise ValueError(f"pair must be two different inputs, got {(a, b)}")
+        return [(a, b)]
+    inputs = randomizer.representative_inputs()
+    if len(inputs) > _MOST_INPUTS:
+        raise ValueError(
+            f"randomizer must have at most {_MOST_INPUTS} inputs unless a pair is given, got "
+            f"{randomizer.n_inputs}"
+        )
+    return list(combinations(inputs, 2))
+
+
+class BlanketPair(NamedTuple):
+    """The blanket's laws for one pair of inputs, in either direction."""
+
+    pair: tuple[int, int]
+    forward: BackgroundPair
+    reverse: BackgroundPair
+
+
+def blanket_pairs(
+    randomizer: LocalRandomizer, n: int, pair: Sequence[int] | None = None
+) -> list[BlanketPair]:
+    """Return the blanket's laws for one pair of inputs, or for one of each kind of pair."""
+    found = []
     for a, b in _pairs(randomizer, pair):
-        w_a, w_b = randomizer.matrix[a], randomizer.matrix[b]
-        forward.append(BackgroundPair(blanket, w_b, w_a, n))
-        reverse.append(BackgroundPair(blanket, w_a, w_b, n))
-    return forward, reverse
+        w_a, w_b, blanket = randomizer.shared_rows((a, b))
+        losses = randomizer.merged((a, b)).log_ratios[1]
+        forward = BackgroundPair(blanket, w_b, w_a, n=n, loss=float(losses.max()))
+        reverse = BackgroundPair(blanket, w_a, w_b, n=n, loss=float(-losses.min()))
+        found.append(BlanketPair((a, b), forward, reverse))
+    return found
 
 
 def blanket_profile(
-    randomizer: Randomizer, n: float, *, pair: Sequence[int] | None = None, rtol: float = 1e-3
+    randomizer: LocalRandomizer, n: float, *, pair: Sequence[int] | None = None, rtol: float = 1e-3
 ) -> BracketProfile:
     """Return the privacy-blanket bound over all datasets, without any further inequality.
 
     Parameters
     ----------
-    randomizer : Randomizer
+    randomizer : LocalRandomizer
         What every user applies to the input held; at least 2 inputs, any number of outputs.
     n : int
         Number of users, including the one who differs; from 1 to 2**53.
@@ -136,14 +154,15 @@ def blanket_profile(
     >>> import fastshuffle as fs
     >>> w = fs.Randomizer([[0.5, 0.3, 0.2], [0.2, 0.35, 0.45]])
     >>> print(f"{fs.blanket_profile(w, 10_000).epsilon(1e-8):.4f}")
+    0.0387
     """
-    checked = _check_randomizer(randomizer)
+    checked = check_randomizer(randomizer)
     users = check_count("n", n, minimum=1)
     tolerance = check_real("rtol", rtol, _RTOL)
-    forward, reverse = _blanket_pairs(checked, users, pair)
+    laws = blanket_pairs(checked, users, pair)
     return _upper_bound(
-        [law.curve(tolerance) for law in forward],
-        [law.curve(tolerance) for law in reverse],
+        [law.forward.curve(tolerance) for law in laws],
+        [law.reverse.curve(tolerance) for law in laws],
         users,
         "privacy blanket, its expectation bracketed on a lattice",
         "B. Balle, J. Bell, A. Gascon, K. Nissim, arXiv:1903.02837v2, Lemmas 5.2 and 5.3",
@@ -152,13 +171,13 @@ def blanket_profile(
 
 
 def chernoff_profile(
-    randomizer: Randomizer, n: float, *, pair: Sequence[int] | None = None
+    randomizer: LocalRandomizer, n: float, *, pair: Sequence[int] | None = None
 ) -> BracketProfile:
     """Return the Chernoff form of the privacy blanket: closed but for one minimisation.
 
     Parameters
     ----------
-    randomizer : Randomizer
+    randomizer : LocalRandomizer
         What every user applies to the input held; at least 2 inputs, any number of outputs.
     n : int
         Number of users, including the one who differs; from 1 to 2**53.
@@ -186,12 +205,12 @@ def chernoff_profile(
        CRYPTO 2019, arXiv:1903.02837v2, Lemmas 5.2 and 5.3; the exponential inequality is added
        here.
     """
-    checked = _check_randomizer(randomizer)
+    checked = check_randomizer(randomizer)
     users = check_count("n", n, minimum=1)
-    forward, reverse = _blanket_pairs(checked, users, pair)
+    laws = blanket_pairs(checked, users, pair)
     return _upper_bound(
-        [law.chernoff_curve() for law in forward],
-        [law.chernoff_curve() for law in reverse],
+        [law.forward.chernoff_curve() for law in laws],
+        [law.reverse.chernoff_curve() for law in laws],
         users,
         "Chernoff bound of the privacy blanket",
         "B. Balle, J. Bell, A. Gascon, K. Nissim, arXiv:1903.02837v2, Lemmas 5.2 and 5.3, with "
@@ -201,13 +220,13 @@ def chernoff_profile(
 
 
 def _two_clones(
-    shares: tuple[float, float], clone: float, n: int, rtol: float
+    shares: tuple[float, float], clone: float, n: int, *, loss: float, rtol: float
 ) -> tuple[list[Curve], list[Curve]]:
     """Return the curves when each other user sends either of two messages with chance ``clone``."""
     background = np.array([clone, clone])
     larger, smaller = np.array(shares), np.array(shares[::-1])
-    forward = BackgroundPair(background, larger, smaller, n)
-    reverse = BackgroundPair(background, smaller, larger, n)
+    forward = BackgroundPair(background, larger, smaller, n=n, loss=loss)
+    reverse = BackgroundPair(background, smaller, larger, n=n, loss=loss)
     return [forward.curve(rtol)], [reverse.curve(rtol)]
 
 
@@ -253,13 +272,15 @@ def clone_profile(epsilon0: float, n: float, *, rtol: float = 1e-6) -> BracketPr
     Examples
     --------
     >>> import fastshuffle as fs
-    >>> print(f"{fs.clone_profile(1.0, 50).epsilon(1e-5):.9f}")
-    0.824601160
+    >>> print(f"{fs.clone_profile(1.0, 50).epsilon(1e-5):.6f}")
+    0.824601
     """
     local = check_real("epsilon0", epsilon0, NONNEGATIVE_FINITE)
     users = check_count("n", n, minimum=1)
     tolerance = check_real("rtol", rtol, _RTOL)
-    forward, reverse = _two_clones(_flip(local), 0.5 * math.exp(-local), users, tolerance)
+    forward, reverse = _two_clones(
+        _flip(local), 0.5 * math.exp(-local), users, loss=local, rtol=tolerance
+    )
     return _upper_bound(
         forward,
         reverse,
@@ -271,13 +292,13 @@ def clone_profile(epsilon0: float, n: float, *, rtol: float = 1e-6) -> BracketPr
 
 
 def stronger_clone_profile(
-    randomizer: Randomizer, n: float, *, rtol: float = 1e-6
+    randomizer: LocalRandomizer, n: float, *, rtol: float = 1e-6
 ) -> BracketProfile:
     """Return the stronger clone bound for a randomizer of the class for which it holds.
 
     Parameters
     ----------
-    randomizer : Randomizer
+    randomizer : LocalRandomizer
         A randomizer with finite epsilon0 for which, at all inputs a, b, z and outputs y,
         ``W_z(y) >= (W_a(y) + W_b(y)) / (exp(epsilon0) + 1)``. k-ary randomized response is one.
     n : int
@@ -297,7 +318,7 @@ def stronger_clone_profile(
         If an argument is of a wrong type.
     ValueError
         If the randomizer is not of the class: its authors withdrew the bound for general
-        randomizers. The message names a, b, z and y.
+        randomizers. The message names a and b.
 
     Notes
     -----
@@ -313,15 +334,15 @@ def stronger_clone_profile(
        Renyi and Approximate Differential Privacy", SODA 2023, arXiv:2208.04591; the condition
        above is the property that its proof uses.
     """
-    checked = _check_randomizer(randomizer)
+    checked = check_randomizer(randomizer)
     users = check_count("n", n, minimum=1)
     tolerance = check_real("rtol", rtol, _RTOL)
     local = checked.epsilon0
     if local == math.inf:
         raise ValueError("randomizer must have a finite epsilon0, got inf")
     _, flip = _flip(local)
-    _require_clones(checked.matrix, flip)
-    forward, reverse = _two_clones(_flip(local), flip, users, tolerance)
+    _require_clones(checked, flip)
+    forward, reverse = _two_clones(_flip(local), flip, users, loss=local, rtol=tolerance)
     return _upper_bound(
         forward,
         reverse,
@@ -333,19 +354,17 @@ def stronger_clone_profile(
     )
 
 
-def _require_clones(matrix: FloatArray, flip: float) -> None:
-    least = matrix.min(axis=0)
-    two_largest = np.sort(matrix, axis=0)[-2:].sum(axis=0)
-    lacking = least < two_largest * flip * (1.0 - 1e-12)
-    if lacking.any():
-        y = int(lacking.argmax())
-        z = int(matrix[:, y].argmin())
-        b, a = (int(x) for x in matrix[:, y].argsort()[:-3:-1])
-        raise ValueError(
-            "randomizer must satisfy W_z(y) >= (W_a(y) + W_b(y)) / (exp(epsilon0) + 1), got "
-            f"{float(matrix[z, y])!r} < {float(two_largest[y] * flip)!r} at "
-            f"a = {a}, b = {b}, z = {z}, y = {y}"
-        )
+def _require_clones(randomizer: LocalRandomizer, flip: float) -> None:
+    for a, b in _pairs(randomizer, None):
+        w_a, w_b, shared = randomizer.shared_rows((a, b))
+        lacking = shared < (w_a + w_b) * flip * (1.0 - 1e-12)
+        if lacking.any():
+            group = int(lacking.argmax())
+            raise ValueError(
+                "randomizer must satisfy W_z(y) >= (W_a(y) + W_b(y)) / (exp(epsilon0) + 1), got "
+                f"{float(shared[group])!r} < {float((w_a + w_b)[group] * flip)!r} for some z and "
+                f"some outputs y at a = {a}, b = {b}"
+            )
 
 
 def variation_ratio_profile(
@@ -426,7 +445,7 @@ def variation_ratio_profile(
         raise ValueError(
             f"q must be at least 2 p beta / (p - 1) = {2.0 * shares[0]!r}, got {background_ratio!r}"
         )
-    forward, reverse = _two_clones(shares, clone, users, tolerance)
+    forward, reverse = _two_clones(shares, clone, users, loss=math.log(ratio), rtol=tolerance)
     return _upper_bound(
         forward,
         reverse,

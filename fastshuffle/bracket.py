@@ -12,7 +12,7 @@ from fastshuffle._supporting_lines import highest_supporting_line
 from fastshuffle._typing import Direction, FloatArray
 from fastshuffle.profile import PrivacyProfile, Validity
 
-__all__ = ["BracketProfile"]
+__all__ = ["BracketProfile", "Curve"]
 
 _MOST_STEPS = 200
 
@@ -59,12 +59,12 @@ class Curve:
                 low = epsilon
             else:
                 high = epsilon
-            if -self.rtol <= value <= 0.0 or high - low <= 1e-10 * high:
+            if -0.1 * self.rtol <= value <= 0.0 or high - low <= 1e-10 * high:
                 break
             # a secant aimed at the middle of the accepted range
             slope = (value - last_value) / (epsilon - last)
             last, last_value = epsilon, value
-            epsilon = epsilon - (value + 0.5 * self.rtol) / slope if slope < 0.0 else math.nan
+            epsilon = epsilon - (value + 0.05 * self.rtol) / slope if slope < 0.0 else math.nan
             if not low < epsilon < high:
                 epsilon = 0.5 * (low + high) if high < math.inf else 2.0 * low + 1.0
         return high

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TypeAlias, get_args
+from typing import Annotated, Any, NamedTuple, get_args
 
 import typer
 from rich.console import Console
@@ -30,10 +30,10 @@ from fastshuffle._validation import (
     PROBABILITY,
     Interval,
 )
-from fastshuffle.exact import ExactProfile, WorstCaseProfile, exact_profile, worst_case_profile
+from fastshuffle.exact import WorstCaseProfile, exact_profile, worst_case_profile
 from fastshuffle.experiment import ShuffleExperiment
 from fastshuffle.plotting import delta_text, plot_profile, replacing, rounded_up
-from fastshuffle.profile import DeltaWarning
+from fastshuffle.profile import DeltaWarning, PrivacyProfile
 from fastshuffle.randomizers import Randomizer, binary_randomized_response
 
 __all__ = ["run"]
@@ -46,8 +46,6 @@ _PLOT_RTOL = 1e-3
 
 # The usage errors of typer have one public name, that of a subclass.
 _UsageError: Any = typer.BadParameter.__base__
-
-_Profile: TypeAlias = ExactProfile | WorstCaseProfile
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -301,6 +299,7 @@ def _quotes(
             worst = profile.argmax(pair[1])
             quotes.append(_Quote(*pair, worst.direction, worst.experiment))
         return quotes
+    assert experiment is not None  # noqa: S101 - a profile is a worst case or of one experiment
     columns = [
         [
             _Quote(*pair, direction, experiment)

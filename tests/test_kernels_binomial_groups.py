@@ -25,7 +25,7 @@ from fastshuffle._kernels.binomial_groups import (
     tilt_groups,
 )
 from tests.laws import EXTREME_DIGITS, assert_log_close, group_rows, ones_and_zeros
-from tests.tolerances import DOZEN_ROUNDINGS
+from tests.tolerances import DOZEN_ROUNDINGS, LOG_PER_UNIT, STATED
 from validation.reference import exact
 from validation.reference import mp as reference
 from validation.reference.mp import Complement
@@ -112,6 +112,24 @@ def test_every_point_with_extreme_probabilities(groups, kernel, name):
     for x in points(sum(count for count, _ in groups)):
         truth = getattr(reference, name)(groups, x, EXTREME_DIGITS)
         assert_log_close(kernel(float(x), rows), truth)
+
+
+@jit_free
+@pytest.mark.parametrize(("kernel", "name"), KERNELS)
+@pytest.mark.parametrize("log_p", [-740.0, -800.0, -1000.0])
+@pytest.mark.parametrize("counts", [(1, 0), (3, 0), (0, 4), (2, 5), (40, 3)], ids=str)
+def test_case_04_probabilities_that_underflow(counts, log_p, kernel, name):
+    """Randomized response beyond epsilon0 = 745: p is 0 as a double, its logarithm is not."""
+    with mp.workdps(900):
+        rare = mp.exp(mpf(log_p))
+        groups = [(counts[0], rare), (counts[1], Complement(rare))]
+        rows = np.empty((2, 5))
+        rows[0] = counts[0], float(rare), 1.0, log_p, 0.0
+        rows[1] = counts[1], 1.0, float(rare), 0.0, log_p
+        for x in range(sum(counts) + 1):
+            value = kernel(float(x), rows)
+            truth = mp.log(getattr(reference, name)(groups, x, 900))
+            assert abs(value - truth) <= mpf(STATED) + mpf(LOG_PER_UNIT) * abs(truth)
 
 
 @jit_free

@@ -1,8 +1,8 @@
 """Exact profiles of an experiment, and the certified worst case over all datasets."""
 
 from fastshuffle.exact.binary import ExactProfile
-from fastshuffle.exact.dispatch import exact_profile
-from fastshuffle.exact.worst_case import WorstCaseProfile, WorstDataset, worst_case_profile
+from fastshuffle.exact.dispatch import exact_profile, worst_case_profile
+from fastshuffle.exact.worst_case import WorstCaseProfile, WorstDataset
 
 __all__ = [
     "ExactProfile",

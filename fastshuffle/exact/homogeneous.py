@@ -1,10 +1,22 @@
 """Certified profiles of experiments whose other users all hold the same input."""
 
+import math
+
 from fastshuffle._background import BackgroundPair
 from fastshuffle.bracket import BracketProfile
 from fastshuffle.experiment import ShuffleExperiment
 from fastshuffle.profile import Validity
-from fastshuffle.randomizers import MergedRows
+from fastshuffle.randomizers import LocalRandomizer, MergedRows
+
+
+def require_no_underflow(randomizer: LocalRandomizer, merged: MergedRows) -> None:
+    """Raise a ValueError if a probability is positive but 0 as a double."""
+    lost = (merged.rows == 0.0) & (merged.log_rows > -math.inf)
+    if lost.any():
+        raise ValueError(
+            "probabilities must be at least 1e-308 where the outputs form more than 2 groups, got "
+            f"exp({float(merged.log_rows[lost].min())!r}) for {randomizer!r}"
+        )
 
 
 def homogeneous_profile(
@@ -16,21 +28,12 @@ def homogeneous_profile(
     the others, in this order.
     """
     first, second, others = merged.rows
-    lost = (merged.rows == 0.0) & (merged.log_rows > -float("inf"))
-    if lost.any():
-        smallest = float(merged.log_rows[lost].min())
-        raise ValueError(
-            "probabilities must be at least 1e-308 where the outputs form more than 2 groups, got "
-            f"exp({smallest!r}) for {experiment.randomizer!r}"
-        )
+    require_no_underflow(experiment.randomizer, merged)
     losses = merged.log_ratios[1]
-    forward = BackgroundPair(others, second, first, experiment.n)
-    reverse = BackgroundPair(others, first, second, experiment.n)
+    forward = BackgroundPair(others, second, first, n=experiment.n, loss=float(losses.max()))
+    reverse = BackgroundPair(others, first, second, n=experiment.n, loss=float(-losses.min()))
     return BracketProfile(
-        {
-            "forward": forward.curve(rtol, loss=float(losses.max())),
-            "reverse": reverse.curve(rtol, loss=float((-losses).max())),
-        },
+        {"forward": forward.curve(rtol), "reverse": reverse.curve(rtol)},
         n=experiment.n,
         validity=Validity.UPPER_BOUND,
         method=(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fastshuffle._typing import IntArray
+from fastshuffle._typing import FloatArray, IntArray
 from fastshuffle._validation import check_count, check_generator
 from fastshuffle.randomizers.merging import MergedRows, one_group
 
@@ -43,9 +43,23 @@ class LocalRandomizer(ABC):
         It is 0 for identical rows and inf where one row has a 0 and another has not.
         """
 
+    def representative_inputs(self) -> tuple[int, ...]:
+        """Return inputs among which every ordered pair of inputs has one with the same joint law.
+
+        Returns
+        -------
+        tuple of int
+            All inputs, unless the mechanism treats them alike.
+        """
+        return tuple(range(self.n_inputs))
+
     @abstractmethod
     def _merged(self, inputs: tuple[int, ...]) -> MergedRows:
         """Return the merged rows of two or more known inputs, all different."""
+
+    @abstractmethod
+    def _shared(self, inputs: tuple[int, ...]) -> FloatArray:
+        """Return the rows of known inputs, all different, and below them what all inputs share."""
 
     @abstractmethod
     def _sample(self, inputs: IntArray, rng: np.random.Generator) -> Messages:
@@ -132,6 +146,43 @@ class LocalRandomizer(ABC):
         (3, 4)
         """
         return self.merged(inputs).rows
+
+    def shared_rows(self, inputs: Iterable[int]) -> FloatArray:
+        """Return the rows of some inputs, and a measure that lies below the law of every input.
+
+        Parameters
+        ----------
+        inputs : iterable of int
+            One or more different inputs, from 0 to n_inputs - 1.
+
+        Returns
+        -------
+        numpy.ndarray of float64, shape (n_rows + 1, n_groups)
+            The rows over groups of outputs on which all of them have constant ratios, and last the
+            part of a message's law that does not depend on the input held: the privacy blanket. It
+            sums to less than 1 and is ``min_x W_x``, but for messages that support all inputs of a
+            mechanism, where it may be less.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an input is unknown or given twice, or the groups are too many to be listed.
+
+        Examples
+        --------
+        >>> import fastshuffle.randomizers as fr
+        >>> fr.Randomizer([[0.5, 0.5], [0.25, 0.75]]).shared_rows((0, 1))
+        array([[0.5 , 0.5 ],
+               [0.25, 0.75],
+               [0.25, 0.5 ]])
+        """
+        checked = tuple(
+            check_count(f"inputs[{i}]", x, minimum=0, maximum=self.n_inputs - 1)
+            for i, x in enumerate(inputs)
+        )
+        if not checked or len(set(checked)) < len(checked):
+            raise ValueError(f"inputs must be one or more different ones, got {checked}")
+        return self._shared(checked)
 
     def sample(self, inputs: npt.ArrayLike, rng: np.random.Generator) -> Messages:
         """Draw the message of each user.

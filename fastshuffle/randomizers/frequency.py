@@ -18,7 +18,12 @@ from fastshuffle._validation import (
 )
 from fastshuffle.randomizers.base import LocalRandomizer
 from fastshuffle.randomizers.merging import MergedRows
-from fastshuffle.randomizers.supports import BitLaw, merge_independent_support
+from fastshuffle.randomizers.supports import (
+    BitLaw,
+    independent_support,
+    merge_patterns,
+    shared_patterns,
+)
 
 __all__ = ["FrequencyRandomizer"]
 
@@ -144,6 +149,10 @@ class PureProtocol(FrequencyRandomizer):
 
     __slots__ = ()
 
+    def representative_inputs(self) -> tuple[int, ...]:
+        """Return three inputs, or both of two: the mechanism treats all alike."""
+        return tuple(range(min(3, self.n_inputs)))
+
     @abstractmethod
     def _support(self) -> Support:
         """Return the probabilities that a message supports an input."""
@@ -175,7 +184,10 @@ class IndependentSupport(PureProtocol):
         """Return the law of the support of one input."""
 
     def _merged(self, inputs: tuple[int, ...]) -> MergedRows:
-        return merge_independent_support(len(inputs), self._bits())
+        return merge_patterns(independent_support(len(inputs), self._bits()))
+
+    def _shared(self, inputs: tuple[int, ...]) -> FloatArray:
+        return shared_patterns(independent_support(len(inputs), self._bits()))
 
     def _support(self) -> Support:
         bits = self._bits()

@@ -112,6 +112,11 @@ class DiscretizedGaussian(LocalRandomizer):
         groups = np.arange(self._n_bins + 2)
         return merge_log_columns(np.array(log_columns), np.array(log_ratios) + 0.0, groups)
 
+    def _shared(self, inputs: tuple[int, ...]) -> FloatArray:
+        # a message is least likely from the input farthest off, one of the two ends
+        rows = self.merged((*inputs, 0, self.n_inputs - 1)).rows
+        return np.vstack((rows[:-2], rows[-2:].min(axis=0)))
+
     def _sample(self, inputs: IntArray, rng: np.random.Generator) -> IntArray:
         noise = rng.standard_normal(inputs.size) / self._bin_width
         bins = np.floor(inputs * self._stride + noise)

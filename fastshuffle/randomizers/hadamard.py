@@ -11,7 +11,7 @@ from fastshuffle._typing import FloatArray, IntArray
 from fastshuffle.randomizers.base import Messages, check_messages
 from fastshuffle.randomizers.frequency import EpsilonAndSize, check_epsilon_and_size
 from fastshuffle.randomizers.merging import MergedRows
-from fastshuffle.randomizers.supports import merge_patterns
+from fastshuffle.randomizers.supports import PatternLaw, merge_patterns, shared_patterns
 
 __all__ = ["hadamard_response"]
 
@@ -41,11 +41,22 @@ class HadamardResponse(EpsilonAndSize):
         blocks, rows = np.divmod(inputs, self.block_size - 1)
         return blocks, rows + 1
 
+    def representative_inputs(self) -> tuple[int, ...]:
+        """Return inputs of one block and one of another: pairs differ only in sharing a block."""
+        beyond = self.block_size - 1
+        return tuple(x for x in (0, 1, 2, beyond) if x < self._k)
+
     def _log_own_half(self) -> float:
         """Return the log probability of the b / 2 outputs of an input, for one who holds it."""
         return -math.log1p((2 * self.n_blocks - 1) * math.exp(-self._epsilon0))
 
     def _merged(self, inputs: tuple[int, ...]) -> MergedRows:
+        return merge_patterns(self._pattern_law(inputs))
+
+    def _shared(self, inputs: tuple[int, ...]) -> FloatArray:
+        return shared_patterns(self._pattern_law(inputs))
+
+    def _pattern_law(self, inputs: tuple[int, ...]) -> PatternLaw:
         blocks, rows = self._places(np.array(inputs))
         touched = np.unique(blocks)
         patterns = [0]
@@ -63,7 +74,7 @@ class HadamardResponse(EpsilonAndSize):
         bits = np.array([[pattern >> i & 1 for pattern in patterns] for i in range(len(inputs))])
         with np.errstate(divide="ignore"):
             log_with = np.log(shares) + self._log_own_half()
-        return merge_patterns(bits == 1, log_with, log_with - self._epsilon0, self._epsilon0)
+        return PatternLaw(bits == 1, log_with, log_with - self._epsilon0, self._epsilon0)
 
     def _patterns_of_block(self, row_of: dict[int, int]) -> list[int]:
         """Return the patterns of support in a block, as numbers with bit i for input number i.

@@ -7,7 +7,7 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
-from fastshuffle._typing import IntArray
+from fastshuffle._typing import FloatArray, IntArray
 from fastshuffle.randomizers.base import check_messages
 from fastshuffle.randomizers.frequency import (
     EpsilonAndSize,
@@ -38,6 +38,15 @@ class KRandomizedResponse(EpsilonAndSize, PureProtocol):
             log_columns[:, m] += math.log(self._k - m)
         groups = np.arange(held.shape[1]) if self._epsilon0 > 0.0 else np.zeros(held.shape[1], int)
         return merge_log_columns(log_columns, self._epsilon0 * (held - held[0]), groups)
+
+    def _shared(self, inputs: tuple[int, ...]) -> FloatArray:
+        m = len(inputs)
+        held = np.eye(m + 1, min(m + 1, self._k))
+        held[m] = 0.0
+        log_rows = self._log_p() - self._epsilon0 * (1.0 - held)
+        if m < self._k:
+            log_rows[:, m] += math.log(self._k - m)
+        return np.exp(log_rows)
 
     def _sample(self, inputs: IntArray, rng: np.random.Generator) -> IntArray:
         keep = rng.random(inputs.size) < self._support().p

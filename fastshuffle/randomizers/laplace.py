@@ -69,6 +69,11 @@ class ClampedLaplace(LocalRandomizer):
         groups = np.arange(log_mass.size) if self._epsilon0 > 0.0 else np.zeros(log_mass.size, int)
         return merge_log_columns(log_columns, log_ratios, groups)
 
+    def _shared(self, inputs: tuple[int, ...]) -> FloatArray:
+        # a message is least likely from the input farthest off, one of the two ends
+        rows = self.merged((*inputs, 0, self.n_inputs - 1)).rows
+        return np.vstack((rows[:-2], rows[-2:].min(axis=0)))
+
     def _exponential_steps(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Draw n exponential distances in steps, cut where the range certainly ends."""
         reach = float(self._n_steps + 1)

@@ -26,7 +26,12 @@ from fastshuffle.randomizers.entries import (
     smaller,
 )
 from fastshuffle.randomizers.files import checked_exponents, errors_naming, matrix_from_csv
-from fastshuffle.randomizers.merging import MergedRows, merge_formula, merge_matrix
+from fastshuffle.randomizers.merging import (
+    MergedRows,
+    merge_formula,
+    merge_matrix,
+    merge_proportional,
+)
 
 __all__ = ["Randomizer"]
 
@@ -362,6 +367,10 @@ class Randomizer(LocalRandomizer):
         epsilon0, exponents = self._formula
         held = list(inputs)
         return merge_formula(epsilon0, exponents[held], self._log_matrix[held])
+
+    def _shared(self, inputs: tuple[int, ...]) -> FloatArray:
+        rows = np.vstack((self._matrix[list(inputs)], self._matrix.min(axis=0)))
+        return merge_proportional(rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the definition of the randomizer in plain Python values, ready for JSON.

@@ -117,6 +117,13 @@ def merge_matrix(matrix: FloatArray, log_matrix: FloatArray, inputs: Sequence[in
     return MergedRows(sums, log_sums, log_ratios(matrix, held, held[0, 0], outputs[first]))
 
 
+def merge_proportional(rows: FloatArray) -> FloatArray:
+    """Merge the columns of equal ratios of any measures, and drop columns of zeros."""
+    rows = rows[:, rows.any(axis=0)]
+    _, group_of = first_of_each_group(groups_of_equal_ratios(rows))
+    return sum_groups(rows, group_of)
+
+
 def first_of_each_group(
     groups: npt.NDArray[np.intp],
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:

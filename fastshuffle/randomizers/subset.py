@@ -7,7 +7,7 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
-from fastshuffle._typing import IntArray
+from fastshuffle._typing import FloatArray, IntArray
 from fastshuffle._validation import check_count
 from fastshuffle.randomizers.base import Messages, check_messages
 from fastshuffle.randomizers.frequency import (
@@ -17,7 +17,12 @@ from fastshuffle.randomizers.frequency import (
     check_epsilon_and_size,
 )
 from fastshuffle.randomizers.merging import MergedRows
-from fastshuffle.randomizers.supports import merge_patterns, support_patterns
+from fastshuffle.randomizers.supports import (
+    PatternLaw,
+    merge_patterns,
+    shared_patterns,
+    support_patterns,
+)
 
 __all__ = ["subset_selection"]
 
@@ -38,12 +43,17 @@ class SubsetSelection(EpsilonAndSize, PureProtocol):
         return -math.log1p(odds_against * math.exp(-self._epsilon0))
 
     def _merged(self, inputs: tuple[int, ...]) -> MergedRows:
-        m = len(inputs)
+        return merge_patterns(self._pattern_law(len(inputs)))
+
+    def _shared(self, inputs: tuple[int, ...]) -> FloatArray:
+        return shared_patterns(self._pattern_law(len(inputs)))
+
+    def _pattern_law(self, m: int) -> PatternLaw:
         patterns = support_patterns(m)
         log_uniform = np.array([self._log_uniform(m, s) for s in range(m + 1)])
         log_share = log_uniform[patterns.sum(axis=0)] + math.log(self._k / self.omega)
         log_with = log_share + self._log_p()
-        return merge_patterns(patterns, log_with, log_with - self._epsilon0, self._epsilon0)
+        return PatternLaw(patterns, log_with, log_with - self._epsilon0, self._epsilon0)
 
     def _log_uniform(self, m: int, s: int) -> float:
         """Return the log probability that a uniform subset holds s given inputs of m, not others.

@@ -46,27 +46,44 @@ def support_patterns(n_inputs: int) -> npt.NDArray[np.bool_]:
     return (np.arange(2**n_inputs) >> bit) % 2 == 1
 
 
-def merge_patterns(
-    patterns: npt.NDArray[np.bool_],
-    log_with: FloatArray,
-    log_without: FloatArray,
-    loss: float,
-) -> MergedRows:
-    """Merge different patterns of support, one a column.
+class PatternLaw(NamedTuple):
+    """Different patterns of support of some inputs, one a column, and their probabilities.
 
     ``log_with`` is the log probability of each pattern if the input held is among the supported
     ones, ``log_without`` if it is not; they differ in ratio by ``loss``.
     """
-    log_columns = np.where(patterns, log_with, log_without)
+
+    patterns: npt.NDArray[np.bool_]
+    log_with: FloatArray
+    log_without: FloatArray
+    loss: float
+
+    def log_columns(self) -> FloatArray:
+        """Return the log probability of each pattern for each input."""
+        return np.where(self.patterns, self.log_with, self.log_without)
+
+
+def shared_patterns(law: PatternLaw) -> FloatArray:
+    """Return the rows of the inputs, and below them the law of one who holds no input at all.
+
+    Any message that some input does not support is as likely under that input.
+    """
+    floor = np.minimum(law.log_with, law.log_without)
+    return np.exp(np.vstack((law.log_columns(), floor)))
+
+
+def merge_patterns(law: PatternLaw) -> MergedRows:
+    """Merge different patterns of support."""
+    patterns, _, _, loss = law
     step = patterns.astype(np.int8) - patterns[0]
     log_ratios = np.where(step > 0, loss, np.where(step < 0, -loss, 0.0))
     alike = (patterns == patterns[0]).all(axis=0) | (loss == 0.0)
     groups = np.where(alike, 0, np.arange(1, alike.size + 1))
-    return merge_log_columns(log_columns, log_ratios, groups)
+    return merge_log_columns(law.log_columns(), log_ratios, groups)
 
 
-def merge_independent_support(n_inputs: int, bits: BitLaw) -> MergedRows:
-    """Merge messages that support each input independently of the others."""
+def independent_support(n_inputs: int, bits: BitLaw) -> PatternLaw:
+    """Return the law of messages that support each input independently of the others."""
     patterns = support_patterns(n_inputs)
     supported = patterns.sum(axis=0)
     others = n_inputs - 1
@@ -78,7 +95,7 @@ def merge_independent_support(n_inputs: int, bits: BitLaw) -> MergedRows:
         + _times(without_own, bits.log_q)
         + _times(others - without_own, bits.log_not_q)
     )
-    return merge_patterns(patterns, log_with, log_without, bits.loss)
+    return PatternLaw(patterns, log_with, log_without, bits.loss)
 
 
 def _times(count: npt.NDArray[np.int64], log_probability: float) -> FloatArray:
