@@ -6,7 +6,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from decimal import ROUND_CEILING, Context
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,7 +18,15 @@ from fastshuffle.profile import DeltaWarning, PrivacyProfile
 if TYPE_CHECKING:
     import matplotlib.figure
 
-__all__ = ["delta_text", "plot_profile", "replacing", "rounded_up", "save_png"]
+__all__ = [
+    "delta_text",
+    "lower_delta_text",
+    "plot_profile",
+    "replacing",
+    "rounded_down",
+    "rounded_up",
+    "save_png",
+]
 
 _NONPOSITIVE = Interval(-math.inf, 0.0, "<= 0")
 
@@ -193,7 +201,34 @@ def rounded_up(value: float, digits: int = 10) -> str:
     >>> rounded_up(0.1), rounded_up(1 / 3, 4)
     ('0.1', '0.3334')
     """
-    context = Context(prec=digits, rounding=ROUND_CEILING)
+    return _rounded(value, digits, ROUND_CEILING)
+
+
+def rounded_down(value: float, digits: int = 10) -> str:
+    """Return the lower end of a privacy parameter as text, rounded down.
+
+    Parameters
+    ----------
+    value : float
+        Any number but nan.
+    digits : int, default 10
+        Significant digits, at most 15.
+
+    Returns
+    -------
+    str
+        The shortest text of the rounded number.
+
+    Examples
+    --------
+    >>> rounded_down(0.1), rounded_down(2 / 3, 4)
+    ('0.1', '0.6666')
+    """
+    return _rounded(value, digits, ROUND_FLOOR)
+
+
+def _rounded(value: float, digits: int, rounding: str) -> str:
+    context = Context(prec=digits, rounding=rounding)
     return f"{float(context.create_decimal(repr(value))):.{digits}g}"
 
 
@@ -220,6 +255,29 @@ def delta_text(delta: float, log_delta: float, digits: int = 10) -> str:
     if delta >= sys.float_info.min or log_delta == -math.inf:
         return rounded_up(delta, digits)
     return f"10^{math.ceil(1e4 * log_delta / math.log(10.0)) / 1e4:.4f}"
+
+
+def lower_delta_text(lower: float, log_delta: float) -> str:
+    """Return the lower end of delta as text, rounded down to 10 digits.
+
+    Parameters
+    ----------
+    lower, log_delta : float
+        The lower end, and the natural logarithm of the upper one.
+
+    Returns
+    -------
+    str
+        ``"<1e-307"`` where the float underflows and the upper end is not 0.
+
+    Examples
+    --------
+    >>> lower_delta_text(1e-8 / 3, -18.0), lower_delta_text(0.0, -1000.0)
+    ('3.333333333e-09', '<1e-307')
+    """
+    if lower < sys.float_info.min and log_delta > -math.inf:
+        return "<1e-307"
+    return rounded_down(lower)
 
 
 class _Window(NamedTuple):

@@ -24,6 +24,9 @@ __all__ = ["DeltaWarning", "PrivacyProfile", "Validity"]
 
 RELATION = "replace-one, n known"
 
+# Two units in the last place of a logarithm.
+_LOG_STEP = 2.0 * float(np.finfo(np.float64).eps)
+
 
 class DeltaWarning(UserWarning):
     """A delta of 1/n or more was asked for: it allows publishing some user's value outright."""
@@ -108,6 +111,13 @@ class PrivacyProfile(abc.ABC):
     def _setting(self) -> dict[str, Any]:
         """Return the setting the profile belongs to, ready for JSON."""
 
+    def _log_total(self, direction: Direction) -> float:
+        """Return log delta(0), computed once."""
+        totals: dict[Direction, float] = self.__dict__.setdefault("_log_totals", {})
+        if direction not in totals:
+            totals[direction] = float(self._log_delta(np.zeros(1), direction)[0])
+        return totals[direction]
+
     def log_delta(self, epsilon: npt.ArrayLike, *, direction: Direction = "both") -> Any:
         """Return the natural logarithm of `delta`, where delta itself would underflow too.
 
@@ -159,7 +169,7 @@ class PrivacyProfile(abc.ABC):
     def epsilon(self, delta: npt.ArrayLike, *, direction: Direction = "both") -> Any:
         """Return the smallest epsilon that goes with delta, on the safe side.
 
-        The returned number is checked: ``log_delta(epsilon) <= log(delta)``.
+        The returned number is checked: ``delta(epsilon) <= delta``.
 
         Parameters
         ----------
@@ -195,7 +205,11 @@ class PrivacyProfile(abc.ABC):
                     stacklevel=4,
                 )
             with np.errstate(divide="ignore"):
-                return self._epsilon(np.log(deltas), which)
+                targets = np.log(deltas)
+            # a little lower, so that delta itself, and not only its logarithm, is not exceeded
+            targets -= np.where(deltas > 0.0, _LOG_STEP * (1.0 - targets), 0.0)
+            clear = deltas >= np.exp(self._log_total(which))
+            return np.where(clear, 0.0, self._epsilon(targets, which))
 
         return _elementwise("delta", delta, PROBABILITY, inverse)
 

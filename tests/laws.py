@@ -63,9 +63,7 @@ def randomizer(*laws):
 def profile(laws, others, pair=(0, 1)):
     """Return the exact profile of the inputs with these laws; ``others`` counts each input."""
     n = 1 + sum(others)
-    experiment = ShuffleExperiment(
-        randomizer(*laws), n, others=dict(enumerate(others)), pair=pair
-    )
+    experiment = ShuffleExperiment(randomizer(*laws), n, others=dict(enumerate(others)), pair=pair)
     return exact_profile(experiment)
 
 

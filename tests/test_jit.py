@@ -128,7 +128,7 @@ def test_an_edit_to_any_file_changes_the_digest_of_all(tmp_path):
         shutil.copy(path, folder)
     gate = load_gate(folder)
     digests = {gate._DIGEST}
-    assert gate._DIGEST == gate._source_digest()
+    assert gate._source_digest() == gate._DIGEST
     assert len(gate._DIGEST) == 12
     for path in sorted(folder.glob("*.py")):
         with path.open("a") as file:

@@ -437,7 +437,7 @@ def test_edge_sums_rebuild_the_mass():
 def test_saddle_point_is_within_a_tenth_of_a_deviation(groups):
     rows = group_rows(groups)
     trials = count_trials(rows)
-    tilted, moments = np.empty((len(groups), 4)), np.empty(6)
+    tilted, _moments = np.empty((len(groups), 4)), np.empty(6)
     for target in (0.5, 1.0, 7.5, trials // 3, trials - 20.5, trials - 1.0, trials - 0.5):
         s = saddle_point(float(target), trials, rows, tilted)
         assert math.isfinite(s)

@@ -1,5 +1,6 @@
 """Divergence kernels: each term and point, small windows by enumeration, large ones by mpmath."""
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -131,7 +132,7 @@ def test_points_of_the_pair(groups, law_a, law_b):
         q_a = mpf(law_a.q) if isinstance(law_a, Complement) else 1 - mpf(law_a)
         q_b = mpf(law_b.q) if isinstance(law_b, Complement) else 1 - mpf(law_b)
         laws = [
-            [(1 - q) * below + q * here for below, here in zip(others, others[1:], strict=False)]
+            [(1 - q) * below + q * here for below, here in itertools.pairwise(others)]
             for q in (q_a, q_b)
         ]
         for x in range(trials + 2):

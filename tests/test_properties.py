@@ -1,11 +1,13 @@
 """What holds for every curve, on channels, sizes and levels of Hypothesis's choice."""
 
+import itertools
 import math
 
 import numpy as np
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
 
 from fastshuffle import (
     Randomizer,
@@ -56,7 +58,7 @@ def test_delta_decreases_and_lies_in_the_unit_interval(curve, direction, at):
     log_deltas = curve.log_delta(epsilons, direction=direction)
     assert not np.isnan(log_deltas).any()
     assert (log_deltas <= 0.0).all()
-    for higher, lower in zip(log_deltas, log_deltas[1:], strict=False):
+    for higher, lower in itertools.pairwise(log_deltas):
         slack = 2.0 * (STATED + LOG_PER_UNIT * abs(lower)) if lower > -math.inf else 0.0
         assert lower <= higher + slack
     assert (curve.delta(math.inf, direction=direction) <= np.exp(log_deltas) * (1 + STATED)).all()
@@ -104,7 +106,8 @@ def test_case_10_epsilon_is_on_the_safe_side(curve, direction, delta):
     epsilon = curve.epsilon(delta, direction=direction)
     assert epsilon >= 0.0
     if epsilon == math.inf:
-        assert curve.delta(math.inf, direction=direction) > delta
+        log_mass = curve.log_delta(math.inf, direction=direction)
+        assert log_mass > (math.log(delta) if delta > 0.0 else -math.inf)
         return
     assert curve.delta(epsilon, direction=direction) <= delta
     if epsilon > 1e-300:
@@ -121,7 +124,9 @@ def test_case_07_no_epsilon_from_the_total_variation_on(curve, direction, share)
     assert curve.epsilon(total + share * (1.0 - total), direction=direction) == 0.0
 
 
-@given(profiles(), st.sampled_from(["forward", "reverse"]), st.lists(st.floats(0.0, 1.0), max_size=5))
+@given(
+    profiles(), st.sampled_from(["forward", "reverse"]), st.lists(st.floats(0.0, 1.0), max_size=5)
+)
 @settings(max_examples=100)
 def test_trade_off_is_a_trade_off_function(curve, direction, levels):
     """Convex, decreasing, at most 1 - alpha, and below it by no more than the total variation."""
@@ -148,9 +153,10 @@ def test_case_04_trade_off_of_a_flip_that_underflows(epsilon0, n, share):
     curve = exact_profile(ShuffleExperiment(binary_randomized_response(epsilon0), n, k=k))
     for direction in ("forward", "reverse"):
         errors = curve.trade_off([0.0, 1e-200, 0.5, 1.0], direction=direction)
-        # what two certain laws would give, but for the flips
-        assert (errors >= 0.0).all()
-        assert (errors <= 1e-300).all()
+        # no level 0 test rejects what both laws can give; any other level is plenty
+        assert errors[0] == pytest.approx(1.0, rel=STATED, abs=0.0)
+        assert (errors[1:] >= 0.0).all()
+        assert (errors[1:] <= 1e-300).all()
 
 
 @given(profiles(), st.floats(0.0, 1.0), shares)
@@ -195,7 +201,7 @@ def test_case_03_swap_and_relabelling(experiment, epsilons, delta):
             slack = 2.0 * (STATED + LOG_PER_UNIT * np.abs(expected[~same]))
             assert (np.abs(values[~same] - expected[~same]) <= slack).all()
     epsilon = swapped.epsilon(delta, direction="reverse")
-    assert curve.epsilon(delta, direction="forward") == epsilon
+    assert_allclose(curve.epsilon(delta, direction="forward"), epsilon, rtol=STATED, atol=0)
 
 
 @given(two_input_experiments())
@@ -215,7 +221,7 @@ def test_divergences_are_ordered(experiment):
             for order in (0.2, 0.5, 0.8, 1.0, 1.5, 2.0, 7.0, math.inf)
         ]
         assert not any(math.isnan(value) or value < 0.0 for value in values)
-        for smaller, larger in zip(values, values[1:], strict=False):
+        for smaller, larger in itertools.pairwise(values):
             assert smaller <= larger * (1.0 + STATED)
         kullback = values[3]
         assert 2.0 * total * total <= kullback * (1.0 + STATED)

@@ -1,5 +1,6 @@
 """The certified worst case against the enumeration of all datasets."""
 
+import itertools
 import json
 import math
 from fractions import Fraction
@@ -174,7 +175,7 @@ def test_one_more_user_never_hurts(laws):
     sizes = [*range(1, 40), 77, 100, 1000, 10**5, 10**9, 10**15]
     for epsilon in (0.01, 0.3):
         values = [worst_case_profile(randomizer(*laws), n).delta(epsilon) for n in sizes]
-        for smaller, larger in zip(values, values[1:], strict=False):
+        for smaller, larger in itertools.pairwise(values):
             assert larger <= smaller * (1.0 + RTOL + STATED)
 
 
@@ -282,7 +283,7 @@ def test_what_it_says_of_itself():
     content = json.loads(worst.to_json(epsilon=[0.0, 1.0], delta=[0.0, 1e-3]))
     assert content["validity"] == "UPPER_BOUND"
     assert content["setting"]["n"] == 30
-    assert content["guarantees"][0] == {"delta": 0.0, "epsilon": "inf"}
+    assert content["guarantees"][0]["epsilon"] == "inf"
     assert content["curve"][1]["delta"] == worst.delta(1.0)
     assert "n = 30" in repr(worst)
 
@@ -293,8 +294,8 @@ def test_refusals():
         worst_case_profile([[0.5, 0.5]], 10)
     with pytest.raises(ValueError, match="at least 2 inputs"):
         worst_case_profile(Randomizer([[0.5, 0.5]]), 10)
-    with pytest.raises(ValueError, match="randomizer must have 2 outputs, got 3"):
-        worst_case_profile(Randomizer([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]]), 10)
+    with pytest.raises(ValueError, match="at most 64 inputs"):
+        worst_case_profile(Randomizer([[0.5, 0.3, 0.2]] * 65), 10).delta(0.1)
     for n in (0, -1, 2**53 + 2):
         with pytest.raises(ValueError, match="n must be"):
             worst_case_profile(rr, n)

@@ -1,8 +1,11 @@
 """What a fresh process pays: imports, the first call with and without compiled kernels, the CLI."""
 
+import statistics
+
 from .timing import cold_process_seconds, empty_cache, process_seconds
 
 _OPTIONS = {"--mechanism": "rr", "--epsilon0": "2", "--users": "336776", "--delta": "1e-8"}
+_IMPORTS = ("import fastshuffle", "import numba, numpy")
 _FIRST_CALL = """
 import fastshuffle as fs
 fs.worst_case_profile(fs.binary_randomized_response(2.0), 336776).epsilon(1e-8)
@@ -12,17 +15,19 @@ FIRST_CALL = ("-c", _FIRST_CALL)
 
 
 def import_overhead(*, repeats=5):
-    """Return the seconds that importing fastshuffle takes over numba and numpy."""
-    ours = process_seconds(("-c", "import fastshuffle"), repeats=repeats)
-    return ours - process_seconds(("-c", "import numba, numpy"), repeats=repeats)
+    """Return the median seconds that importing fastshuffle takes over numba and numpy."""
+    pairs = (
+        [process_seconds(("-c", code), repeats=1) for code in _IMPORTS] for _ in range(repeats)
+    )
+    return statistics.median(ours - theirs for ours, theirs in pairs)
 
 
 def timeraw_import():
-    return "import fastshuffle"
+    return _IMPORTS[0]
 
 
 def timeraw_import_numba_and_numpy():
-    return "import numba, numpy"
+    return _IMPORTS[1]
 
 
 class StartUp:

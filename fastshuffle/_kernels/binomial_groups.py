@@ -170,6 +170,20 @@ def odd_exponent(t, u, tangent, n_terms):
 
 
 @kernel("(float64,)")
+def series_terms(widest_tangent):
+    """Return how many terms `odd_exponent` needs up to a tangent, 0 where the series is no use."""
+    square = widest_tangent * widest_tangent
+    if not square < 0.04:
+        return 0
+    n_terms = 2
+    size = square
+    while size > 1e-17:
+        size *= square
+        n_terms += 1
+    return n_terms
+
+
+@kernel("(float64,)")
 def contour_nodes(variance):
     """Return the transform length M and the number of nodes up to where phi is negligible."""
     third = _NEGLIGIBLE_EXPONENT / 3.0
@@ -232,15 +246,7 @@ def contour_sums(s, trials, offset, exponent, moments, groups, tilted, sums):
         length = 2.0 * n_nodes + 1.0
     step = 2.0 * math.pi / length
 
-    widest = math.tan(0.5 * n_nodes * step)
-    n_terms = 0
-    if abs(widest) < 0.2:
-        size = widest * widest
-        n_terms = 2
-        while size > 1e-17:
-            size *= widest * widest
-            n_terms += 1
-
+    n_terms = series_terms(math.tan(0.5 * n_nodes * step))
     fall = -math.expm1(-s)
     decay = 1.0 - fall
     below = 0.5

@@ -39,6 +39,7 @@ from fastshuffle._kernels.binomial_groups import (
     count_trials,
     drop_certain_groups,
     odd_exponent,
+    series_terms,
     tilt_groups,
 )
 from fastshuffle._kernels.hockey_stick import crossing_tilt, hockey_stick, smallest_epsilon
@@ -151,7 +152,7 @@ def log_envelope(epsilon, k_low, k_high, rest, inputs, pair):
     if inputs[0, 3] == -math.inf or inputs[1, 4] == -math.inf or epsilon >= pair[3]:
         return math.inf
     _, _, log_scaled_alpha, s = crossing_tilt(epsilon, pair)
-    middle = math.floor(0.5 * (k_low + k_high))
+    middle = np.floor(0.5 * (k_low + k_high))
     half_width = max(middle - k_low, k_high - middle)
     groups = np.empty((2, 5))
     compose_groups(rest - middle, middle, inputs, groups)
@@ -175,6 +176,7 @@ def log_envelope(epsilon, k_low, k_high, rest, inputs, pair):
 
     length, n_nodes = contour_nodes(moments[3])
     step = 2.0 * math.pi / length
+    n_terms = series_terms(math.tan(0.5 * n_nodes * step))
     fall = -math.expm1(-s)
     decay = 1.0 - fall
     values = np.zeros(n_offsets)
@@ -188,7 +190,7 @@ def log_envelope(epsilon, k_low, k_high, rest, inputs, pair):
         for g in range(2):
             t, u = tilted[g, 0], tilted[g, 1]
             real += 0.5 * groups[g, 0] * math.log1p(-4.0 * t * u * square)
-            imaginary += groups[g, 0] * odd_exponent(t, u, sine / cosine, 8)
+            imaginary += groups[g, 0] * odd_exponent(t, u, sine / cosine, n_terms)
         near = fall + 2.0 * decay * square
         far = 2.0 * decay * sine * cosine
         size = 2.0 * sine * math.exp(real) / (fall * fall + 4.0 * decay * square)
@@ -263,7 +265,7 @@ def search_compositions(epsilon, rest, limits, inputs, pairs, best):
     tolerance, floor, ceiling = limits[0], limits[1], limits[2]
     best[0], best[1], best[2] = -math.inf, -1.0, -1.0
     heap = np.empty((256, 4))
-    size = 0
+    size = np.int64(0)
     block = np.empty(4)
     child = np.empty(4)
     for direction in range(2):
@@ -284,7 +286,7 @@ def search_compositions(epsilon, rest, limits, inputs, pairs, best):
         _pop_block(heap, size, block)
         size -= 1
         direction = int(block[1])
-        middle = math.floor(0.5 * (block[2] + block[3]))
+        middle = np.floor(0.5 * (block[2] + block[3]))
         for half in range(2):
             k_low = block[2] if half == 0 else middle + 1.0
             k_high = middle if half == 0 else block[3]

@@ -125,8 +125,8 @@ def pair_point(x, trials, groups, pair, tilted, point):
 def half_window_sum(order_excess, log_limit, x, stride, groups, pair, partial):
     """Add the terms at x, x + stride, ... to ``partial``; a nan order asks for Jensen-Shannon.
 
-    ``partial`` holds the sum of the terms and, for Renyi sums beyond the range of a double, the
-    largest ``log P + b L`` with the sum of all relative to it. ``log_limit`` bounds the log of
+    ``partial`` holds the sum of the terms and, for Renyi moments far from 1, the largest
+    ``log P + b L`` with the sum of all relative to it. ``log_limit`` bounds the log of
     the sum over y >= x of the terms divided by the tail of `pair_point`.
     """
     trials = count_trials(groups)
@@ -134,22 +134,23 @@ def half_window_sum(order_excess, log_limit, x, stride, groups, pair, partial):
     point = np.empty(4)
     while x <= trials + 1.0:
         pair_point(x, trials, groups, pair, tilted, point)
-        log_sum = math.log(partial[0]) if partial[0] > 0.0 else -math.inf
+        log_sum = math.log(partial[0])
+        log_moment = partial[1] + math.log(partial[2])
         if log_sum == math.inf:
-            log_sum = partial[1] + math.log(partial[2] / order_excess)
+            log_sum = log_moment - math.log(order_excess)
+        elif order_excess < 0.0:
+            log_sum = min(log_sum, log_moment)
         if point[3] < 0.0 and log_limit + point[3] < log_sum + math.log(_RELATIVE_TRUNCATION):
             return
         if math.isnan(order_excess):
             partial[0] += stride * jensen_shannon_term(point)
         else:
             partial[0] += stride * renyi_term(order_excess, point)
-            power = point[0]
-            if order_excess > 0.0 and point[0] > -math.inf:
-                power += order_excess * (point[0] - point[1])
-            if power > partial[1]:
-                partial[2] *= math.exp(partial[1] - power)
-                partial[1] = power
-            if power > -math.inf:
+            if point[0] > -math.inf and point[1] > -math.inf:
+                power = (1.0 + order_excess) * point[0] - order_excess * point[1]
+                if power > partial[1]:
+                    partial[2] *= math.exp(partial[1] - power)
+                    partial[1] = power
                 partial[2] += stride * math.exp(power - partial[1])
         x += stride
 
@@ -196,6 +197,7 @@ def window_divergence(order_excess, loss, groups, pair):
     )  # fmt: skip
     if math.isnan(b) or b == 0.0:
         return partial[0]
-    if partial[0] < math.inf:
+    # b K is the moment less 1, unless it overflows or the moment is nearly 0
+    if -0.5 < b * partial[0] < math.inf:
         return math.log1p(b * partial[0]) / b
     return (partial[1] + math.log(partial[2])) / b

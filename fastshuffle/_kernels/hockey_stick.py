@@ -117,8 +117,8 @@ def smallest_epsilon(log_delta, groups, pair):
     """Return the smallest epsilon >= 0 with ``log delta(epsilon) <= log_delta``, inf if none.
 
     Newton's method on log delta inside a bracket finds the piece of the curve, on which the
-    inverse is closed. The result is checked with the forward kernel and, where rounding left it
-    on the unsafe side, moved up by single units in the last place.
+    inverse is closed. The upper end of the bracket is always a point at which the forward kernel
+    was on the safe side, and it is what is returned, once it is within a few roundings.
     """
     trials = count_trials(groups)
     tilted = np.empty((groups.shape[0], 4))
@@ -140,32 +140,25 @@ def smallest_epsilon(log_delta, groups, pair):
     # delta is about total - epsilon / 2 near 0 and a Gaussian tail of scale 2.5 total far off
     spread = log_total - log_delta
     epsilon = 2.5 * math.exp(log_total) * spread / math.sqrt(1.0 + 0.5 * spread)
+    tolerance = 4.0 * _MACHINE_EPSILON * (1.0 + abs(log_delta))
     for _ in range(_MOST_STEPS):
         if not low < epsilon < high:
             epsilon = 0.5 * (low + high) if high < math.inf else 2.0 * low + 1.0
             if epsilon in (low, high):
-                return high
+                break
         hockey_stick(epsilon, trials, groups, pair, tilted, moments, sums, result)
         gap = result[0] - log_delta
         if gap <= 0.0:
             high = epsilon
         else:
             low = epsilon
-        if abs(gap) <= 2.0 * _MACHINE_EPSILON * max(1.0, abs(log_delta)):
+        if -4.0 * tolerance <= gap <= 0.0:
             break
         if gap > -math.inf and result[2] > 1.0:
-            epsilon = _inverse_step(epsilon, gap, result[2])
+            epsilon = _inverse_step(epsilon, gap + 2.0 * tolerance, result[2])
         else:
             epsilon = low  # no slope to follow: bisect
-        if epsilon == low and gap > 0.0 and high - low <= 4.0 * _MACHINE_EPSILON * low:
-            break
-    step = _MACHINE_EPSILON
-    while gap > 0.0 and epsilon < high:
-        epsilon = min(high, max(low, epsilon) * (1.0 + step))
-        step *= 2.0
-        hockey_stick(epsilon, trials, groups, pair, tilted, moments, sums, result)
-        gap = result[0] - log_delta
-    return epsilon
+    return high
 
 
 @kernel("(float64[::1], int64, float64[:, :, ::1], float64[:, ::1], float64[::1])")

@@ -7,6 +7,8 @@ tests reject for large x. The curve is linear between the vertices
 
 import math
 
+import numpy as np
+
 from fastshuffle._kernels._jit import kernel
 from fastshuffle._kernels.binomial_groups import (
     count_trials,
@@ -26,14 +28,16 @@ def type_two_error(alpha, null_groups, alternative_groups):
     low = 0.0
     high = count_trials(null_groups) + 1.0
     while high - low > 1.0:
-        middle = math.floor(0.5 * (low + high))
+        middle = np.floor(0.5 * (low + high))
         if log_upper_tail(middle, null_groups) <= log_alpha:
             high = middle
         else:
             low = middle
-    ratio = math.exp(log_mass(low, alternative_groups) - log_mass(low, null_groups))
-    excess = math.exp(log_upper_tail(low, null_groups)) - alpha
-    return math.exp(log_lower_tail(low - 1.0, alternative_groups)) + excess * ratio
+    log_ratio = log_mass(low, alternative_groups) - log_mass(low, null_groups)
+    log_level = log_upper_tail(low, null_groups)
+    # (level - alpha) ratio, in logarithms since the ratio may exceed the range of a double
+    rise = math.exp(log_level + log_ratio) * -math.expm1(log_alpha - log_level)
+    return math.exp(log_lower_tail(low - 1.0, alternative_groups)) + rise
 
 
 @kernel("(float64[::1], float64[:, ::1], float64[:, ::1], float64[::1])")

@@ -85,7 +85,7 @@ class ExactProfile(PrivacyProfile):
         self, epsilons: FloatArray, direction: Direction
     ) -> tuple[FloatArray, FloatArray]:
         log_delta = self._log_delta(epsilons, direction)
-        margin = rounding(log_delta)
+        margin = rounding(log_delta, epsilons)
         lower = self._log_delta(epsilons * (1.0 + _EPSILON_ROUNDING), direction) - margin
         upper = self._log_delta(epsilons * (1.0 - _EPSILON_ROUNDING), direction) + margin
         vanishes = log_delta == -math.inf
@@ -136,7 +136,8 @@ class ExactProfile(PrivacyProfile):
     def _require_feasible(self, order: float, loss: float) -> None:
         counts, p, q = self._groups[FORWARD, :, :3].T
         variance = float((counts * p * q).sum())
-        reach = math.sqrt(2.0 * variance * (80.0 + (order - 1.0) * loss))
+        tilt = (order - 1.0) * loss if order > 1.0 else 0.0
+        reach = math.sqrt(2.0 * variance * (80.0 + tilt))
         if order - 1.0 > 0.05 * variance and min(reach, self.n) > _MOST_POINTS:
             largest = 1.0 + 0.05 * variance
             raise ValueError(f"order must be <= {largest:g} or inf at n = {self.n}, got {order!r}")

@@ -68,7 +68,10 @@ class BinaryWorstCase(WorstCaseProfile):
         found = [self._search(epsilon) for epsilon in epsilons.tolist()]
         lower = np.array([best[0] for _, best in found])
         upper = np.array([value for value, _ in found])
-        return lower - rounding(lower), np.minimum(upper + rounding(upper), 0.0)
+        return (
+            lower - rounding(lower, epsilons),
+            np.minimum(upper + rounding(upper, epsilons), 0.0),
+        )
 
     def _log_delta(self, epsilons: FloatArray, direction: Direction) -> FloatArray:
         return self._log_bounds(epsilons, direction)[1]
@@ -78,13 +81,21 @@ class BinaryWorstCase(WorstCaseProfile):
         return np.array([self._certified_epsilon(value) for value in log_deltas.tolist()])
 
     def _certified_epsilon(self, log_delta: float) -> float:
-        if log_delta >= 0.0:
-            return 0.0
+        loss = float(self._pairs[:, 3].max())
         if log_delta == -math.inf:
-            return float(self._pairs[:, 3].max())
-        target = log_delta - 2.0 * float(rounding(np.array([log_delta]))[0])
+            return loss
+        # epsilon is at most the loss, or a loss in the hundreds where that is infinite
+        margin = 2.0 * float(rounding(np.array(log_delta), np.array(min(loss, 1000.0))))
+        target = log_delta - margin
+        tolerance = self._tolerance
+        if loss == math.inf:
+            # stay above the mass that is revealed for certain, below which there is no epsilon
+            spare = target - self._search(math.inf)[0]
+            if spare <= 0.0:
+                return math.inf
+            tolerance = min(tolerance, 0.5 * spare)
         epsilon = certified_epsilon(
-            target, float(self._n - 1), self._tolerance, self._inputs, self._pairs, np.empty(3)
+            target, float(self._n - 1), tolerance, self._inputs, self._pairs, np.empty(3)
         )
         if epsilon < 0.0:
             raise RuntimeError(

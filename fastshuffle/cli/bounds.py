@@ -1,0 +1,133 @@
+"""The command ``bounds``: all methods side by side."""
+
+import math
+import warnings
+from typing import Annotated, Any
+
+import typer
+
+from fastshuffle._validation import PROBABILITY
+from fastshuffle.cli.errors import say_warnings
+from fastshuffle.cli.files import check_paths, csv_bytes, json_bytes, write_files
+from fastshuffle.cli.methods import Outcome, outcomes
+from fastshuffle.cli.parsing import parse_real
+from fastshuffle.cli.settings import (
+    CsvFile,
+    Epsilon0,
+    JsonFile,
+    Matrix,
+    Mechanism,
+    Users,
+    describe_randomizer,
+    read_randomizer,
+    read_users,
+)
+from fastshuffle.cli.tables import number_table, print_result
+from fastshuffle.plotting import rounded_down, rounded_up
+from fastshuffle.profile import RELATION, DeltaWarning, Validity
+from fastshuffle.randomizers import LocalRandomizer
+
+_GUARANTEES = {Validity.EXACT, Validity.UPPER_BOUND}
+
+_Results = dict[float, list[Outcome]]  # by delta
+
+
+def bounds(
+    *,
+    users: Users,
+    delta: Annotated[
+        list[str], typer.Option(metavar="D", help="Print epsilon at this delta; repeatable.")
+    ],
+    mechanism: Mechanism = None,
+    epsilon0: Epsilon0 = None,
+    matrix: Matrix = None,
+    json_file: JsonFile = None,
+    csv_file: CsvFile = None,
+) -> None:
+    """Print epsilon at each delta by every method that covers all datasets, and its time."""
+    n = read_users(users)
+    deltas = [parse_real("--delta", text, PROBABILITY) for text in delta]
+    randomizer = read_randomizer(mechanism, epsilon0, matrix)
+    paths = check_paths({"--json": json_file, "--csv": csv_file}, matrix)
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", DeltaWarning)
+        results = {value: outcomes(randomizer, n, value) for value in deltas}
+    contents = {}
+    if json_file is not None:
+        contents["--json"] = json_bytes(_content(randomizer, n, results))
+    if csv_file is not None:
+        contents["--csv"] = _csv(n, results)
+    write_files(paths, contents)
+    say_warnings(caught)
+    _print(randomizer, n, results)
+
+
+def _content(randomizer: LocalRandomizer, n: int, results: _Results) -> dict[str, Any]:
+    return {
+        "relation": RELATION,
+        "setting": {"randomizer": randomizer.to_dict(), "n": n},
+        "bounds": [
+            {
+                "delta": delta,
+                **outcome._asdict(),
+                "epsilon": _json_number(outcome.epsilon),
+                "guarantee": outcome.validity in _GUARANTEES,
+            }
+            for delta, row in results.items()
+            for outcome in row
+        ],
+    }
+
+
+def _csv(n: int, results: _Results) -> bytes:
+    return csv_bytes(
+        "method delta epsilon validity guarantee relation n seconds refusal",
+        (
+            (
+                outcome.method,
+                delta,
+                outcome.epsilon,
+                outcome.validity,
+                "yes" if outcome.validity in _GUARANTEES else "no",
+                RELATION,
+                n,
+                outcome.seconds,
+                outcome.refusal,
+            )
+            for delta, row in results.items()
+            for outcome in row
+        ),
+    )
+
+
+def _json_number(value: float | None) -> float | str | None:
+    return value if value is None or value < math.inf else str(value)
+
+
+def _print(randomizer: LocalRandomizer, n: int, results: _Results) -> None:
+    tables = [
+        number_table(
+            ("method", "validity", f"epsilon at delta = {rounded_up(delta)}", "seconds"),
+            (_row(outcome) for outcome in row),
+        )
+        for delta, row in results.items()
+    ]
+    facts = {
+        "users": f"{n:,}, with the one who differs",
+        "local": describe_randomizer(randomizer),
+        "datasets": "all neighbouring pairs",
+        "relation": RELATION,
+        "seconds": "for one epsilon from scratch, with the kernels loaded",
+    }
+    print_result("One setting by every method:", tables, facts)
+
+
+def _row(outcome: Outcome) -> tuple[str, str, str, str]:
+    if outcome.epsilon is None or outcome.seconds is None:
+        return outcome.method, f"refused: {outcome.refusal}", "", ""
+    if outcome.validity in _GUARANTEES:
+        validity, epsilon = f"{outcome.validity}", rounded_up(outcome.epsilon)
+    else:
+        validity, epsilon = f"{outcome.validity}, no guarantee", rounded_down(outcome.epsilon)
+    return outcome.method, validity, epsilon, f"{outcome.seconds:.2g}"

@@ -1,0 +1,31 @@
+"""Bad input, and how a message is said."""
+
+import sys
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+class InputError(Exception):
+    """What is wrong with the input."""
+
+
+def say(kind: str, message: str) -> None:
+    """Write a message to standard error, as one line."""
+    sys.stderr.write(f"{kind}: {' '.join(message.split())}\n")
+
+
+def say_warnings(caught: Iterable[warnings.WarningMessage]) -> None:
+    """Write each different warning once."""
+    for message in dict.fromkeys(str(warning.message) for warning in caught):
+        say("warning", message)
+
+
+@contextmanager
+def file_errors(option: str, path: Path) -> Iterator[None]:
+    """Turn an error of the file system into one that names the option and the file."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{option} {path}: {error.strerror or error}") from error

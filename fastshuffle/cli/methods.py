@@ -1,0 +1,145 @@
+"""Every method that bounds the worst case over all datasets, and how it fares in one setting."""
+
+import math
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from fastshuffle.bounds import (
+    blanket_profile,
+    chernoff_profile,
+    clone_profile,
+    stronger_clone_profile,
+    variation_ratio_profile,
+)
+from fastshuffle.exact import exact_profile, worst_case_profile
+from fastshuffle.profile import PrivacyProfile, Validity
+from fastshuffle.randomizers import (
+    LocalRandomizer,
+    binary_randomized_response,
+    k_randomized_response,
+)
+
+# A quick method is timed again: the first time may be that of loading its kernels.
+_QUICK = 1.0
+
+
+class Outcome(NamedTuple):
+    """What a method says of epsilon at one delta, or why it says nothing."""
+
+    method: str
+    epsilon: float | None
+    validity: Validity | None
+    source: str | None
+    seconds: float | None
+    refusal: str | None
+
+
+class _Answer(NamedTuple):
+    epsilon: float
+    validity: Validity
+    source: str
+
+
+_Method = Callable[[LocalRandomizer, int, float], _Answer]
+
+
+def _of_profile(profile_of: Callable[[LocalRandomizer, int], PrivacyProfile]) -> _Method:
+    def answer(randomizer: LocalRandomizer, n: int, delta: float) -> _Answer:
+        profile = profile_of(randomizer, n)
+        return _Answer(profile.epsilon(delta), profile.validity, profile.source)
+
+    return answer
+
+
+def _worst_dataset(randomizer: LocalRandomizer, n: int, delta: float) -> _Answer:
+    """Bound the worst case from below: by an epsilon at which the dataset exceeds delta."""
+    worst_case = worst_case_profile(randomizer, n)
+    upper = worst_case.epsilon(delta)
+    worst = worst_case.argmax(upper)
+    profile = exact_profile(worst.experiment)
+
+    def exceeds(epsilon: float) -> bool:
+        lower, _ = profile.bounds(epsilon, direction=worst.direction)
+        return bool(lower > delta)
+
+    return _Answer(_last(exceeds, upper), Validity.LOWER_BOUND, profile.source)
+
+
+def _last(holds: Callable[[float], bool], high: float) -> float:
+    """Return, to 10 digits, up to where a condition holds that fails from some number on."""
+    if not holds(0.0):
+        return 0.0
+    if high == math.inf:
+        if holds(math.inf):
+            return math.inf
+        high = 1.0
+        while holds(high):
+            high *= 2.0
+    low = 0.0
+    while high - low > 1e-10 * high:
+        middle = 0.5 * (low + high)
+        if holds(middle):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _clones(randomizer: LocalRandomizer, n: int) -> PrivacyProfile:
+    return clone_profile(randomizer.epsilon0, n)
+
+
+def _stronger_clones(randomizer: LocalRandomizer, n: int) -> PrivacyProfile:
+    try:
+        return stronger_clone_profile(randomizer, n)
+    except ValueError as error:
+        if "must satisfy" in str(error):
+            raise ValueError("not of its class") from error
+        raise
+
+
+def _variation_ratio(randomizer: LocalRandomizer, n: int) -> PrivacyProfile:
+    local, k = randomizer.epsilon0, randomizer.n_inputs
+    if randomizer not in (binary_randomized_response(local), k_randomized_response(local, k)):
+        raise ValueError("no parameters known but of k-ary randomized response")
+    ratio = math.exp(local)
+    return variation_ratio_profile(ratio, (ratio - 1.0) / (ratio + (k - 1.0)), ratio, n)
+
+
+_METHODS: dict[str, _Method] = {
+    "worst case": _of_profile(worst_case_profile),
+    "worst dataset found": _worst_dataset,
+    "privacy blanket": _of_profile(blanket_profile),
+    "stronger clones": _of_profile(_stronger_clones),
+    "clones": _of_profile(_clones),
+    "variation ratio": _of_profile(_variation_ratio),
+    "Chernoff": _of_profile(chernoff_profile),
+}
+
+
+def outcomes(randomizer: LocalRandomizer, n: int, delta: float) -> list[Outcome]:
+    """Return what every method says, the smallest epsilon first and refusals last."""
+    found = [_outcome(name, method, randomizer, n, delta) for name, method in _METHODS.items()]
+    return sorted(found, key=lambda o: (o.epsilon is None, o.epsilon or 0.0))
+
+
+def _outcome(
+    name: str, method: _Method, randomizer: LocalRandomizer, n: int, delta: float
+) -> Outcome:
+    try:
+        answer, seconds = _timed(method, randomizer, n, delta)
+        if seconds < _QUICK:
+            answer, seconds = _timed(method, randomizer, n, delta)
+    except (ValueError, ArithmeticError, RuntimeError) as error:
+        reason, _, _ = str(error).partition(", got")
+        return Outcome(name, None, None, None, None, reason)
+    return Outcome(name, *answer, seconds, None)
+
+
+def _timed(
+    method: _Method, randomizer: LocalRandomizer, n: int, delta: float
+) -> tuple[_Answer, float]:
+    start = time.perf_counter()
+    answer = method(randomizer, n, delta)
+    return answer, time.perf_counter() - start

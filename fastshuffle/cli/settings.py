@@ -1,0 +1,132 @@
+"""The options that several commands share, and the randomizer that they name."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, NamedTuple, TypeAlias
+
+import typer
+
+from fastshuffle._validation import LARGEST_COUNT, NONNEGATIVE_FINITE
+from fastshuffle.cli.errors import InputError, file_errors
+from fastshuffle.cli.parsing import parse_count, parse_real
+from fastshuffle.plotting import rounded_up
+from fastshuffle.randomizers import (
+    LocalRandomizer,
+    Randomizer,
+    binary_local_hashing,
+    binary_randomized_response,
+    discrete_laplace,
+    discretized_laplace,
+    hadamard_response,
+    k_randomized_response,
+    optimized_local_hashing,
+    optimized_unary_encoding,
+    subset_selection,
+    symmetric_unary_encoding,
+)
+
+
+def _binned_laplace(epsilon0: float, n_inputs: int, bins_per_step: int = 1) -> LocalRandomizer:
+    return discretized_laplace(epsilon0, n_inputs, bins_per_step=bins_per_step)
+
+
+class _Mechanism(NamedTuple):
+    form: str  # how it is written; what is in brackets may be left out
+    factory: Callable[..., LocalRandomizer]  # of epsilon0 and the integers in the form
+
+
+_MECHANISMS = {
+    form.partition(":")[0]: _Mechanism(form, factory)
+    for form, factory in (
+        ("rr", binary_randomized_response),
+        ("krr:K", k_randomized_response),
+        ("sue:K", symmetric_unary_encoding),
+        ("oue:K", optimized_unary_encoding),
+        ("subset:K[:OMEGA]", subset_selection),
+        ("hadamard:K", hadamard_response),
+        ("blh:K", binary_local_hashing),
+        ("olh:K[:G]", optimized_local_hashing),
+        ("laplace:LEVELS", discrete_laplace),
+        ("binned-laplace:INPUTS[:BINS]", _binned_laplace),
+    )
+}
+_FORMS = ", ".join(mechanism.form for mechanism in _MECHANISMS.values())
+_READERS = {".csv": Randomizer.from_csv, ".json": Randomizer.from_json}
+
+Users: TypeAlias = Annotated[
+    str, typer.Option("--users", metavar="N", help="Number of users, with the one who differs.")
+]
+Mechanism: TypeAlias = Annotated[
+    str | None, typer.Option("--mechanism", metavar="NAME[:ARGS]", help=f"One of {_FORMS}.")
+]
+Epsilon0: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--epsilon0", metavar="E", help="Local privacy parameter of the mechanism."),
+]
+Matrix: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--matrix",
+        metavar="FILE",
+        help="The randomizer instead: a .csv or .json file with one row of probabilities an input.",
+    ),
+]
+JsonFile: TypeAlias = Annotated[
+    Path | None, typer.Option("--json", metavar="FILE", help="Write the result as JSON.")
+]
+CsvFile: TypeAlias = Annotated[
+    Path | None, typer.Option("--csv", metavar="FILE", help="Write a line for each number.")
+]
+
+
+def read_users(text: str) -> int:
+    """Return the number of users."""
+    return parse_count("--users", text, 1, LARGEST_COUNT)
+
+
+def read_randomizer(
+    mechanism: str | None, epsilon0: str | None, matrix: Path | None
+) -> LocalRandomizer:
+    """Return the randomizer that the three options name."""
+    if matrix is not None:
+        if mechanism is not None or epsilon0 is not None:
+            raise InputError("--matrix must be given without --mechanism and --epsilon0")
+        return _from_file(matrix)
+    if mechanism is None:
+        raise InputError("one of --mechanism and --matrix must be given")
+    name, *texts = mechanism.split(":")
+    known = _MECHANISMS.get(name)
+    if known is None or not 0 <= known.form.count(":") - len(texts) <= known.form.count("["):
+        raise InputError(f"--mechanism must be one of {_FORMS}, got {mechanism!r}")
+    if epsilon0 is None:
+        raise InputError("--epsilon0 must be given with --mechanism")
+    local = parse_real("--epsilon0", epsilon0, NONNEGATIVE_FINITE)
+    arguments = [
+        parse_count(f"each argument of --mechanism {name}", text, 0, LARGEST_COUNT)
+        for text in texts
+    ]
+    try:
+        return known.factory(local, *arguments)
+    except ValueError as error:
+        raise InputError(f"--mechanism {mechanism}: {error}") from error
+
+
+def _from_file(matrix: Path) -> Randomizer:
+    if matrix.suffix not in _READERS:
+        raise InputError(f"--matrix must name a {' or '.join(_READERS)} file, got {str(matrix)!r}")
+    with file_errors("--matrix", matrix):
+        try:
+            return _READERS[matrix.suffix](matrix)
+        except ValueError as error:
+            raise InputError(f"--matrix {error}") from error
+
+
+def describe_randomizer(randomizer: LocalRandomizer) -> str:
+    """Return what the randomizer is, in a few words."""
+    epsilon0 = f"epsilon0 = {rounded_up(randomizer.epsilon0)}"
+    if isinstance(randomizer, Randomizer):
+        n_inputs, n_outputs = randomizer.matrix.shape
+        return f"{n_inputs} inputs, {n_outputs} outputs, {epsilon0}"
+    definition = randomizer.to_dict()
+    words = [f"{name} = {value}" for name, value in definition.items() if name != "epsilon0"]
+    return ", ".join([definition["mechanism"], *words[1:], epsilon0])
