@@ -254,6 +254,7 @@ def main() -> int:
         for name in sections:
             with_section(text, name, "")  # the markers stand before anything is measured
         for name, measure in sections.items():
+            print(f"the section on {name}", file=sys.stderr)
             text = with_section(text, name, measure())
     except (OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)

@@ -27,7 +27,7 @@ from fastshuffle._typing import FloatArray
 _ALIAS_EXPONENT = 42.0
 _FAR_ALIAS_EXPONENT = 45.0
 _LARGEST_POSITION = 2.0**50
-_MOST_REFINEMENTS = 40
+_MOST_REFINEMENTS = 20
 _RELATIVE_ROUNDING = 1e-11
 # Sums with no more values than this, of no more terms than that, are enumerated.
 _MOST_VALUES = 50_000
@@ -93,9 +93,9 @@ def log_mean_positive_part(terms: list[Terms], rtol: float) -> Bracket:
     deviation = math.sqrt(tilt.variance)
     step = min(deviation, largest) * math.sqrt(2.0 * rtol / n) / max(1.0, tilt.s * deviation)
     reach = max(float(np.abs(t.values).max()) for t in terms)
-    bracket = Bracket(-math.inf, math.inf)
+    bracket = Bracket(-math.inf, log_smallest_exponential_bound(terms))
     for _ in range(_MOST_REFINEMENTS):
-        if reach / step > _LARGEST_POSITION:
+        if not reach < step * _LARGEST_POSITION:
             break
         lower = _log_truncated_mean([_round_to_grid(t, step) for t in terms], terms, step, tilt.s)
         upper = _log_truncated_mean([_split_onto_grid(t, step) for t in terms], None, step, tilt.s)

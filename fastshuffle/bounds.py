@@ -377,8 +377,8 @@ def variation_ratio_profile(
     p : float
         Largest ratio ``W_b(y) / W_a(y)`` over the pair, either way round, >= 1; inf is allowed.
     beta : float
-        An upper bound on the total variation distance of W_a and W_b, from 0 to
-        ``(p - 1) / (p + 1)``.
+        The total variation distance of W_a and W_b itself, from 0 to ``(p - 1) / (p + 1)``. A
+        larger number is no safer: it also stands for more clones.
     q : float
         Largest ratio ``W_a(y) / W_z(y)`` and ``W_b(y) / W_z(y)`` over all z and y, >= 1 and
         finite.
@@ -390,8 +390,9 @@ def variation_ratio_profile(
     Returns
     -------
     BracketProfile
-        UPPER_BOUND for replace-one neighbours with n known, for every pair, randomizer and
-        dataset with these parameters.
+        UPPER_BOUND for replace-one neighbours with n known, for every pair of inputs of these
+        parameters and whatever the others hold. For all pairs of a randomizer, take the largest
+        over its values of beta.
 
     Raises
     ------
@@ -410,15 +411,10 @@ def variation_ratio_profile(
     n = 8, epsilon0 = 2, epsilon = 1 and the others all at a third input it gives 0.0948147, below
     the true 0.1019404, since how often that input is reported tells something about C too.
 
-    Parameters of common mechanisms, with e = exp(epsilon0):
-
-    ==================================  =====  ==============================  =====
-    mechanism                           p      beta                            q
-    ==================================  =====  ==============================  =====
-    any epsilon0-private randomizer     e      (e - 1) / (e + 1)               e
-    k-ary randomized response           e      (e - 1) / (e + k - 1)           e
-    Laplace, inputs in an interval      e      1 - exp(-epsilon0 / 2)          e
-    ==================================  =====  ==============================  =====
+    For k-ary randomized response p = q = e and ``beta = (e - 1) / (e + k - 1)``, e = exp(epsilon0).
+    The published row for any epsilon0-private randomizer, ``beta = (e - 1) / (e + 1)``, is not
+    offered: it takes the largest distance for the distance, and gives the stronger clone bound,
+    which its authors withdrew for general randomizers.
 
     References
     ----------

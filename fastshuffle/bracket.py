@@ -128,7 +128,7 @@ class BracketProfile(PrivacyProfile):
     ) -> tuple[FloatArray, FloatArray]:
         brackets = np.array(
             [[curve.at(e) for e in epsilons.tolist()] for curve in self._chosen(direction)]
-        )
+        ).reshape(-1, len(epsilons), 2)
         lower, upper = brackets.max(axis=0).T
         return lower, np.minimum(upper, 0.0)
 

@@ -110,7 +110,7 @@ def test_revealing_bounds_all_of_many_blocks(channel):
 
 def some_compositions(rng, k_low, k_high, size):
     """Return the ends, the middle and its neighbours, and random compositions of a block."""
-    middle = math.floor(0.5 * (k_low + k_high))
+    middle = float(math.floor(0.5 * (k_low + k_high)))
     inside = rng.integers(int(k_low), int(k_high) + 1, size).astype(float)
     ends = [k_low, k_high, middle, middle + 1, middle - 1]
     return [k for k in [*ends, *inside.tolist()] if k_low <= k <= k_high]

@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 
 import fastshuffle as fs
-from fastshuffle.plotting import delta_text, plot_profile, replacing, rounded_up, save_png
+from fastshuffle.plotting import (
+    delta_text,
+    lower_delta_text,
+    plot_profile,
+    replacing,
+    rounded_down,
+    rounded_up,
+    save_png,
+)
 
 LOG10 = math.log(10.0)
 ASYMMETRIC = fs.Randomizer.from_probabilities([0.2, 0.5])
@@ -161,6 +169,18 @@ def test_rounded_up_is_never_below(value, digits):
     text = rounded_up(value, digits)
     assert value <= float(text) <= value * (1.0 + 10.0 ** (1 - digits))
     assert len(text.partition("e")[0].replace(".", "").lstrip("0")) <= digits
+
+
+@pytest.mark.parametrize("value", [0.1, 1e-8, 1 / 3, math.pi, 0.01726000500285, 1e300, 5e-324])
+def test_rounded_down_is_never_above(value):
+    text = rounded_down(value)
+    assert value * (1.0 - 1e-9) <= float(text) <= value
+
+
+def test_lower_delta_text_is_zero_only_below_zero():
+    assert lower_delta_text(0.0, -math.inf) == "0"
+    assert lower_delta_text(0.0, -1e6) == "<1e-307"
+    assert lower_delta_text(1e-8, math.log(2e-8)) == "1e-08"
 
 
 def test_rounded_up_keeps_short_numbers_and_inf():

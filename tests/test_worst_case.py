@@ -295,7 +295,7 @@ def test_refusals():
     with pytest.raises(ValueError, match="at least 2 inputs"):
         worst_case_profile(Randomizer([[0.5, 0.5]]), 10)
     with pytest.raises(ValueError, match="at most 64 inputs"):
-        worst_case_profile(Randomizer([[0.5, 0.3, 0.2]] * 65), 10).delta(0.1)
+        worst_case_profile(Randomizer([[0.5, 0.3, 0.2], *[[0.2, 0.3, 0.5]] * 64]), 10)
     for n in (0, -1, 2**53 + 2):
         with pytest.raises(ValueError, match="n must be"):
             worst_case_profile(rr, n)
@@ -330,3 +330,11 @@ def test_compositions_that_nearly_tie_are_certified_too():
     epsilon = worst.epsilon(delta)
     assert worst.delta(epsilon) <= delta
     assert worst.delta(epsilon * (1.0 - 1e-5)) > delta
+
+
+@pytest.mark.slow
+def test_compositions_of_rare_outputs_are_certified_at_zero():
+    """Rows that agree to 1e-5 of a probability of 1e-5, at epsilon 0."""
+    worst = worst_case_profile(randomizer(1.2074242842418171e-05, 1.2074342867431891e-05), 17752617)
+    lower, upper = worst.bounds(0.0)
+    assert 0.0 < lower <= upper <= lower * (1.0 + RTOL + 4.0 * STATED)

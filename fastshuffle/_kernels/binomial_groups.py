@@ -26,6 +26,8 @@ from fastshuffle._kernels.error_free import two_product, two_sum
 
 # A tail of exp(-42) = 6e-19 is left out of a sum, of a transform and of the aliases alike.
 _NEGLIGIBLE_EXPONENT = 42.0
+# Below this tilt the closed form of the aliases is at its limit, and a subnormal would spoil it.
+_SMALLEST_TILT = 1e-200
 # Up to this many trials the tilted mass function is built by direct recursion instead.
 _RECURSION_TRIALS = 32.0
 
@@ -208,7 +210,7 @@ def recursion_sums(s, x, trials, groups, tilted, sums):
             for y in range(filled, 2, -1):
                 mass[y] = mass[y] * u + mass[y - 1] * t
             mass[2] *= u
-    decay = math.exp(-s)
+    decay = math.exp(-s) if s >= 0.0 else 0.0
     excess = 0.0
     for y in range(size, x - 1, -1):
         excess = (mass[y + 1] - mass[y + 2]) + decay * excess
@@ -230,7 +232,7 @@ def contour_sums(s, trials, offset, exponent, moments, groups, tilted, sums):
     - below: r(x - 1)
     - drop: r(x - 1) - r(x)
     - drop_before: r(x - 2) - r(x - 1)
-    - excess: sum over y >= x of exp(-s (y - x)) (r(y - 1) - r(y)), for s >= 0.
+    - excess: sum over y >= x of exp(-s (y - x)) (r(y - 1) - r(y)); without meaning for s < 0.
 
     ``offset`` is x - m and ``exponent`` is D(x). The terms of the excess are
     added over the contour with the factor ``(exp(i theta) - 1) / (1 - exp(-s - i theta))``, whose
@@ -247,7 +249,7 @@ def contour_sums(s, trials, offset, exponent, moments, groups, tilted, sums):
     step = 2.0 * math.pi / length
 
     n_terms = series_terms(math.tan(0.5 * n_nodes * step))
-    fall = -math.expm1(-s)
+    fall = -math.expm1(-s) if s >= 0.0 else 0.0
     decay = 1.0 - fall
     below = 0.5
     drop = 0.0
@@ -285,8 +287,8 @@ def contour_sums(s, trials, offset, exponent, moments, groups, tilted, sums):
     sums[1] = weight * drop
     sums[2] = weight * drop_before
     sums[3] = weight * excess
-    if offset + moments[2] < length:  # x - M lies below the untilted mean
-        if s == 0.0:
+    if s >= 0.0 and offset + moments[2] < length:  # x - M lies below the untilted mean
+        if s < _SMALLEST_TILT:
             sums[3] += math.exp(exponent) / length
         else:
             sums[3] += math.exp(exponent - s * length) * fall / -math.expm1(-s * length)

@@ -44,8 +44,8 @@ from fastshuffle._kernels.binomial_groups import (
 )
 from fastshuffle._kernels.hockey_stick import crossing_tilt, hockey_stick, smallest_epsilon
 
-# Below this variance revealing is no worse than the envelope.
-_ENVELOPE_VARIANCE = 2500.0
+# From here on the contour of the envelope's remainder ends before tan(theta / 2) = 1.
+_ENVELOPE_VARIANCE = 110.0
 _N_CELLS = 64
 # Splits after which the search returns the bracket it has reached.
 _MOST_SPLITS = 400_000
@@ -102,8 +102,10 @@ def _offset_grid(highest_mean, length, offsets):
     size = 0
     for _ in range(3):
         if start + length > -0.5 and start < 1.5:
+            lowest = max(start, -0.5)
+            highest = min(start + length, 1.5)
             for i in range(3):
-                offsets[size] = start + 0.5 * length * i
+                offsets[size] = lowest + 0.5 * (highest - lowest) * i
                 size += 1
         start += 1.0
     return size, 0.5 * length
@@ -166,6 +168,10 @@ def log_envelope(epsilon, k_low, k_high, rest, inputs, pair):
 
     # the mean at the two ends of the block, relative to an integer; widened for rounding
     mean_slope = tilted[1, 0] - tilted[0, 0]
+    if mean_slope > 0.5:  # one step of k moves the mean by almost an integer
+        mean_slope = -(tilted[1, 1] + tilted[0, 0])
+    elif mean_slope < -0.5:
+        mean_slope = tilted[1, 0] + tilted[0, 1]
     mean = (moments[0] - math.floor(moments[0])) + moments[1]
     slack = 1e-9 + 1e-15 * half_width
     highest_mean = slack + mean + max((k_low - middle) * mean_slope, (k_high - middle) * mean_slope)
@@ -202,7 +208,7 @@ def log_envelope(epsilon, k_low, k_high, rest, inputs, pair):
         largest = max(largest, math.exp(-s * (offsets[i] + 0.5)) * values[i])
     largest *= 2.0 / length
     if moments[2] < length:
-        if s == 0.0:
+        if s < 1e-200:
             largest += math.exp(moments[5]) / length
         else:
             largest += math.exp(moments[5] - s * length) * fall / -math.expm1(-s * length)

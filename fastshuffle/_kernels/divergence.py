@@ -134,8 +134,8 @@ def half_window_sum(order_excess, log_limit, x, stride, groups, pair, partial):
     point = np.empty(4)
     while x <= trials + 1.0:
         pair_point(x, trials, groups, pair, tilted, point)
-        log_sum = math.log(partial[0])
-        log_moment = partial[1] + math.log(partial[2])
+        log_sum = math.log(partial[0]) if partial[0] > 0.0 else -math.inf
+        log_moment = partial[1] + math.log(partial[2]) if partial[2] > 0.0 else -math.inf
         if log_sum == math.inf:
             log_sum = log_moment - math.log(order_excess)
         elif order_excess < 0.0:
@@ -200,4 +200,4 @@ def window_divergence(order_excess, loss, groups, pair):
     # b K is the moment less 1, unless it overflows or the moment is nearly 0
     if -0.5 < b * partial[0] < math.inf:
         return math.log1p(b * partial[0]) / b
-    return (partial[1] + math.log(partial[2])) / b
+    return (partial[1] + math.log(partial[2])) / b if partial[2] > 0.0 else math.inf

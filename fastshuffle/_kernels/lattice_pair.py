@@ -49,11 +49,11 @@ _LARGEST_EXPONENT = 600.0
 # There are never more nodes: those of half a period for the variance where a cut begins.
 _MOST_NODES = 64
 # Points whose tail sums are kept together; between them a tail is summed point by point.
-_POINTS_A_STRIDE = 256
+POINTS_A_STRIDE = 256
 
-# What the labels of a histogram are: impossible under both laws, free, all b-messages at outputs
-# that only b sends, one more than that (Q = 0), all a-messages at outputs only a sends (P = 0).
-_IMPOSSIBLE, _FREE, _SETTLED, _NO_Q, _NO_P = range(5)
+# What the labels of a possible histogram are: free, all b-messages at outputs that only b sends,
+# one more than that (Q = 0), all a-messages at outputs that only a sends (P = 0).
+_FREE, _SETTLED, _NO_Q, _NO_P = range(4)
 
 # Columns of ``outputs`` after the group (count unused, t, 1 - t, log t, log(1 - t)): the mean n m
 # and its rounding error, log(n m), (W_b - W_a) / m, W_b / m, W_b / W_a - 1, W_b / W_a, and 1, -1
@@ -98,8 +98,6 @@ def label_kind(counts, outputs, law):
         elif outputs[y, _CERTAIN] < 0.0:
             only_a += counts[y]
     n, k = law[_N], law[_K]
-    if only_b > k + 1.0 or only_a > n - k:
-        return _IMPOSSIBLE, only_b, only_a
     if only_b == k + 1.0:
         return _NO_Q, only_b, only_a
     if only_a == n - k:
@@ -216,23 +214,38 @@ def start_block(i, j, size, counts, outputs, law, nodes, block):
     tilted = np.empty((n_outputs, 4))
     moments = np.empty(6)
     s = 0.0
-    longest = 0
-    while size > longest:
+    drift = 0.0
+    middle = 0.0
+    searching = True
+    while True:
         # one tilt, for the middle of the block
-        if longest > 0:
-            size = longest
-        target, trials = fill_groups(i, j, 0.5 * (size - 1.0), counts, outputs, law, groups)
-        # between k and k + 1, so that S_N(k) is a large mass without any one of the messages too
-        s = saddle_point(target + 0.5, trials, groups, tilted)
+        shift = 0.5 * (size - 1.0) if searching else 0.0
+        target, trials = fill_groups(i, j, shift, counts, outputs, law, groups)
+        if searching:
+            # between k and k + 1, so that S_N(k) stays large without any one of the messages
+            s = saddle_point(target + 0.5, trials, groups, tilted)
         tilt_outputs(s, outputs, groups, tilted, moments)
+        if not searching:
+            break
         drift = tilted[i, 0] - tilted[j, 0]
         if tilted[i, 0] > 0.5:
             drift = tilted[j, 1] - tilted[i, 1]
-        reach = _DEVIATIONS_A_BLOCK * math.sqrt(moments[3])
-        longest = size if abs(drift) * size <= reach else 1 + int(reach / abs(drift))
-    middle = moments[3]
+        middle = moments[3]
+        reach = _DEVIATIONS_A_BLOCK * math.sqrt(middle)
+        searching = abs(drift) * size > reach
+        if searching:
+            longest = 1 + int(reach / abs(drift))
+            searching = longest < size
+            size = longest
 
-    log_step = log_normalizer(s, outputs[i], tilted[i]) - log_normalizer(s, outputs[j], tilted[j])
+    # where P / Q is small the weights are those of the sum itself, without cancellation
+    block[2] = 1.0 if s > 0.7 else 0.0
+    log_norms = np.empty(n_outputs)
+    scales = np.empty(n_outputs)
+    for y in range(n_outputs):
+        log_norms[y] = log_normalizer(s, outputs[y], tilted[y])
+        scales[y] = outputs[y, _SHARE if s > 0.7 else _EXCESS] * math.exp(-log_norms[y])
+    log_step = log_norms[i] - log_norms[j]
     if min(outputs[i, _MEAN], outputs[j, _MEAN]) > 0.0:
         # a factor applied many times is formed without the rounding of two large logarithms
         block[1] = math.exp(log_step) * (outputs[i, _MEAN] / outputs[j, _MEAN])
@@ -245,8 +258,6 @@ def start_block(i, j, size, counts, outputs, law, nodes, block):
         size = min(size, 1 + int(_LARGEST_EXPONENT / max(abs(first), abs(last), 1.0)))
     steps = size - 1.0
 
-    target, trials = fill_groups(i, j, 0.0, counts, outputs, law, groups)
-    tilt_outputs(s, outputs, groups, tilted, moments)
     offset = (target - moments[0]) - moments[1]
     end = moments[3] + steps * (tilted[i, 0] * tilted[i, 1] - tilted[j, 0] * tilted[j, 1])
     length, n_nodes = block_contour(
@@ -257,12 +268,6 @@ def start_block(i, j, size, counts, outputs, law, nodes, block):
     )
     block[0] = log_multinomial(counts, outputs, law) - law[_LOG_LABELS]
     block[0] -= moments[5] + s * offset
-    # where P / Q is small it is the sum itself, without cancellation
-    block[2] = 1.0 if s > 0.7 else 0.0
-    scales = np.empty(n_outputs)
-    for y in range(n_outputs):
-        scales[y] = outputs[y, _SHARE if s > 0.7 else _EXCESS]
-        scales[y] *= math.exp(-log_normalizer(s, outputs[y], tilted[y]))
 
     angle = 2.0 * math.pi / length
     widest = math.tan(0.5 * n_nodes * angle)
@@ -338,38 +343,35 @@ def log_rest_of_line(log_mass, previous):
 
 
 @kernel(
-    "(int64, int64, int64, float64[::1], float64[:, ::1], float64[::1], float64[:, ::1],"
-    " float64[:, ::1])"
+    "(int64, int64, float64[::1], float64[:, ::1], float64[::1], float64[:, ::1], float64[:, ::1])"
 )
-def scan_line(i, j, cursor, counts, outputs, law, nodes, points):
-    """Write the points N, N + e_i - e_j, ... to ``points`` until little is left of either law.
+def scan_line(i, j, counts, outputs, law, nodes, points):
+    """Fill ``points`` with N, N + e_i - e_j, ... as far as there is room or mass of either law.
 
-    A point is its loss and the log of the larger of P and Q. Returns where the next point goes and
-    bounds on the log of what is left of Q and of P. ``counts`` is changed.
+    All of these are possible. A point is its loss and the log of the larger of P and Q. Returns
+    the number of points and bounds on the log of what is left of Q and of P. ``counts`` is changed.
     """
     block = np.empty(3)
     log_limit = law[_LOG_LINE]
     log_q = log_p = -math.inf
     size = 16
-    while True:
+    p = 0
+    while p < points.shape[0]:
         kind, only_b, only_a = label_kind(counts, outputs, law)
-        if kind == _IMPOSSIBLE:
-            return cursor, -math.inf, -math.inf
         n_nodes = 0
-        left = 1
+        end = p + 1
         weight = 1.0
         if kind == _FREE:
-            # points up to where an output runs empty or the labels are settled
-            room = counts[j]
+            # a block ends before the labels are settled
+            room = 1.0 * (points.shape[0] - p)
             if outputs[i, _CERTAIN] > 0.0 and outputs[j, _CERTAIN] <= 0.0:
-                room = min(room, law[_K] - 1.0 - only_b)
+                room = min(room, law[_K] - only_b)
             if outputs[i, _CERTAIN] < 0.0 and outputs[j, _CERTAIN] >= 0.0:
-                room = min(room, law[_N] - law[_K] - 1.0 - only_a)
-            size = int(min(room + 1.0, 2.0 * size, 1.0 * _LONGEST_BLOCK))
+                room = min(room, law[_N] - law[_K] - only_a)
+            size = int(min(room, 2.0 * size, 1.0 * _LONGEST_BLOCK))
             size, n_nodes = start_block(i, j, size, counts, outputs, law, nodes, block)
-            left = size
-        while left > 0:
-            left -= 1
+            end = p + size
+        while p < end:
             previous_q, previous_p = log_q, log_p
             if kind == _FREE:
                 mass, weighted = next_sums(n_nodes, nodes)
@@ -380,18 +382,17 @@ def scan_line(i, j, cursor, counts, outputs, law, nodes, points):
                 weight *= block[1] * (counts[j] / (counts[i] + 1.0))
             else:
                 log_q, log_p, loss = settled_point(kind, counts, outputs, law)
-            points[cursor, 0] = loss
-            points[cursor, 1] = max(log_q, log_p)
-            cursor += 1
+            points[p, 0] = loss
+            points[p, 1] = max(log_q, log_p)
+            p += 1
             if log_q < log_limit and log_p < log_limit:
                 rest_q = log_rest_of_line(log_q, previous_q)
                 rest_p = log_rest_of_line(log_p, previous_p)
                 if rest_q < log_limit and rest_p < log_limit:
-                    return cursor, rest_q, rest_p
-            if counts[j] == 0.0:
-                return cursor, -math.inf, -math.inf
+                    return p, rest_q, rest_p
             counts[i] += 1.0
             counts[j] -= 1.0
+    return p, -math.inf, -math.inf
 
 
 @kernel("(float64, float64[::1], float64[:, ::1], float64[::1])")
@@ -423,15 +424,16 @@ def line_ends(total, counts, outputs, law):
 def fill_points(first_line, box, outputs, law, points, outside):
     """Fill ``points`` with the points of whole lines, from the line of the given number on.
 
-    The outputs from 2 on have the ranges ``(first, number)`` of the rows of ``box``. What the lines
-    leave out of Q and of P is added to ``outside``, in units of ``exp(law[_LOG_WINDOW])``. Returns
-    the number of the next line, 0 at the end, and of points.
+    The outputs from 1 on have the ranges ``(first, number)`` of the rows of ``box``; a line leaves
+    those from 2 on as they are. What it leaves out of Q and of P within the box is added to
+    ``outside``, in units of ``exp(law[_LOG_WINDOW])``. Returns the number of the next line, 0 at
+    the end, and of points.
     """
     n_outputs = outputs.shape[0]
     counts = np.empty(n_outputs)
     nodes = np.empty((8, _MOST_NODES + 1))
     n_lines = 1
-    for y in range(box.shape[0]):
+    for y in range(1, box.shape[0]):
         n_lines *= int(box[y, 1])
     share = outputs[0, _MEAN] / (outputs[0, _MEAN] + outputs[1, _MEAN])
     cursor = 0
@@ -439,13 +441,15 @@ def fill_points(first_line, box, outputs, law, points, outside):
         rest = line
         total = law[_N]
         for y in range(2, n_outputs):
-            width = int(box[y - 2, 1])
-            counts[y] = box[y - 2, 0] + rest % width
+            width = int(box[y - 1, 1])
+            counts[y] = box[y - 1, 0] + rest % width
             rest //= width
             total -= counts[y]
         if total < 0.0:
             continue
         low, high = line_ends(total, counts, outputs, law)
+        low = max(low, total - box[0, 0] - box[0, 1] + 1.0)
+        high = min(high, total - box[0, 0])
         if low > high:
             continue
         if cursor + int(high - low) + 1 > points.shape[0]:
@@ -455,11 +459,11 @@ def fill_points(first_line, box, outputs, law, points, outside):
             # the right half of the line, then the left one
             counts[0] = center - side
             counts[1] = total - counts[0]
-            if counts[0] < low:
-                continue
-            cursor, rest_q, rest_p = scan_line(
-                side, 1 - side, cursor, counts, outputs, law, nodes, points
+            room = int(center - low if side == 1 else high - center + 1.0)
+            n_points, rest_q, rest_p = scan_line(
+                side, 1 - side, counts, outputs, law, nodes, points[cursor : cursor + room]
             )
+            cursor += n_points
             outside[0] += math.exp(rest_q - law[_LOG_WINDOW])
             outside[1] += math.exp(rest_p - law[_LOG_WINDOW])
     return 0, cursor
@@ -487,14 +491,14 @@ def fill_tail_sums(points, sums):
     """
     tail = np.array([-math.inf, 0.0, 0.0])
     for stride in range(sums.shape[0] - 1, -1, -1):
-        first = stride * _POINTS_A_STRIDE
+        first = stride * POINTS_A_STRIDE
         loss = points[first, 0]
         if stride < sums.shape[0] - 1:
             following = sums[stride + 1, 0]
             gap = following - loss if loss < following else 0.0  # also for two infinite losses
             tail[1] -= math.expm1(-gap) * tail[2]
             tail[2] *= math.exp(-gap)
-        for p in range(first, min(first + _POINTS_A_STRIDE, points.shape[0])):
+        for p in range(first, min(first + POINTS_A_STRIDE, points.shape[0])):
             gap = points[p, 0] - loss if loss < points[p, 0] else 0.0
             add_scaled(points[p, 1], -math.expm1(-gap), math.exp(-gap), tail)
         sums[stride, 0] = loss
@@ -519,8 +523,8 @@ def add_to_tail(epsilon, points, sums, tail):
         else:
             low = middle
     if low >= 0:
-        first = low * _POINTS_A_STRIDE
-        for p in range(first, min(first + _POINTS_A_STRIDE, points.shape[0])):
+        first = low * POINTS_A_STRIDE
+        for p in range(first, min(first + POINTS_A_STRIDE, points.shape[0])):
             gap = points[p, 0] - epsilon
             if gap > 0.0:
                 add_scaled(points[p, 1], -math.expm1(-gap), math.exp(-gap), tail)

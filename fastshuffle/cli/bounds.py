@@ -9,7 +9,7 @@ import typer
 from fastshuffle._validation import PROBABILITY
 from fastshuffle.cli.errors import say_warnings
 from fastshuffle.cli.files import check_paths, csv_bytes, json_bytes, write_files
-from fastshuffle.cli.methods import Outcome, outcomes
+from fastshuffle.cli.methods import Outcome, load_kernels, outcomes
 from fastshuffle.cli.parsing import parse_real
 from fastshuffle.cli.settings import (
     CsvFile,
@@ -52,6 +52,7 @@ def bounds(
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DeltaWarning)
+        load_kernels()
         results = {value: outcomes(randomizer, n, value) for value in deltas}
     contents = {}
     if json_file is not None:
@@ -108,8 +109,9 @@ def _json_number(value: float | None) -> float | str | None:
 def _print(randomizer: LocalRandomizer, n: int, results: _Results) -> None:
     tables = [
         number_table(
-            ("method", "validity", f"epsilon at delta = {rounded_up(delta)}", "seconds"),
+            ("method", "validity", "epsilon", "seconds"),
             (_row(outcome) for outcome in row),
+            title=f"delta = {rounded_up(delta)}",
         )
         for delta, row in results.items()
     ]

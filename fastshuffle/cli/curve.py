@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from fastshuffle._validation import LARGEST_COUNT, NONNEGATIVE, PROBABILITY
-from fastshuffle.cli.errors import InputError, say_warnings
+from fastshuffle.cli.errors import InputError, input_errors, say_warnings
 from fastshuffle.cli.files import check_paths, csv_bytes, json_bytes, write_files
 from fastshuffle.cli.parsing import parse_count, parse_real
 from fastshuffle.cli.quotes import Quote, experiment_quotes, worst_case_quotes
@@ -93,10 +93,7 @@ def curve(  # noqa: PLR0913 - one parameter an option
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DeltaWarning)
-        try:
-            profile, quotes = _computed(randomizer, n, fixed, deltas, epsilons)
-        except ValueError as error:  # what no option alone can tell
-            raise InputError(str(error)) from error
+        profile, quotes = _computed(randomizer, n, fixed, deltas, epsilons)
         contents = {}
         if json_file is not None:
             contents["--json"] = _json(profile, quotes, deltas, epsilons)
@@ -147,10 +144,12 @@ def _computed(
     epsilons: list[float],
 ) -> tuple[PrivacyProfile, list[Quote]]:
     if fixed is None:
-        worst_case = worst_case_profile(randomizer, n)
+        with input_errors():
+            worst_case = worst_case_profile(randomizer, n)
         return worst_case, worst_case_quotes(worst_case, deltas, epsilons)
-    experiment = ShuffleExperiment(randomizer, n, **fixed)
-    profile = exact_profile(experiment)
+    with input_errors():
+        experiment = ShuffleExperiment(randomizer, n, **fixed)
+        profile = exact_profile(experiment)
     return profile, experiment_quotes(profile, experiment, deltas, epsilons)
 
 

@@ -23,6 +23,15 @@ def say_warnings(caught: Iterable[warnings.WarningMessage]) -> None:
 
 
 @contextmanager
+def input_errors(prefix: str = "") -> Iterator[None]:
+    """Turn what the library refuses into bad input."""
+    try:
+        yield
+    except ValueError as error:
+        raise InputError(f"{prefix}{error}") from error
+
+
+@contextmanager
 def file_errors(option: str, path: Path) -> Iterator[None]:
     """Turn an error of the file system into one that names the option and the file."""
     try:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import NamedTuple, get_args
 
 from fastshuffle._typing import Direction
-from fastshuffle.exact import WorstCaseProfile
+from fastshuffle.exact import WorstCaseProfile, WorstDataset, exact_profile
 from fastshuffle.experiment import ShuffleExperiment
 from fastshuffle.profile import PrivacyProfile
 
@@ -20,6 +20,13 @@ class Quote(NamedTuple):
     lower_delta: float  # what is proved from below at epsilon, for the datasets named here
     direction: Direction
     experiment: ShuffleExperiment
+
+
+def lower_delta(dataset: WorstDataset, epsilon: float) -> float:
+    """Return what is proved of delta at epsilon from below, by a dataset in its direction."""
+    profile = exact_profile(dataset.experiment)
+    lower, _ = profile.bounds(epsilon, direction=dataset.direction)
+    return float(lower)
 
 
 class _Point(NamedTuple):
@@ -38,8 +45,9 @@ def worst_case_quotes(
     quotes = []
     for point in _points(profile, deltas, epsilons, "both"):
         worst = profile.argmax(point.epsilon)
-        lower, _ = profile.bounds(point.epsilon)
-        quotes.append(Quote(*point, lower, worst.direction, worst.experiment))
+        quotes.append(
+            Quote(*point, lower_delta(worst, point.epsilon), worst.direction, worst.experiment)
+        )
     return quotes
 
 
@@ -68,10 +76,10 @@ def experiment_quotes(
 def _points(
     profile: PrivacyProfile, deltas: list[float], epsilons: list[float], direction: Direction
 ) -> Iterator[_Point]:
-    found = profile.epsilon(deltas, direction=direction).tolist()
-    for delta, epsilon in zip(deltas, found, strict=True):
+    for delta in deltas:
+        epsilon = profile.epsilon(delta, direction=direction)
         yield _Point("epsilon", epsilon, delta, math.log(delta) if delta > 0.0 else -math.inf)
-    found = profile.log_delta(epsilons, direction=direction).tolist()
-    for epsilon, log_delta in zip(epsilons, found, strict=True):
+    for epsilon in epsilons:
+        log_delta = profile.log_delta(epsilon, direction=direction)
         smallest = 0.0 if log_delta == -math.inf else math.ulp(0.0)
         yield _Point("delta", epsilon, max(math.exp(log_delta), smallest), log_delta)

@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple, TypeAlias
 import typer
 
 from fastshuffle._validation import LARGEST_COUNT, NONNEGATIVE_FINITE
-from fastshuffle.cli.errors import InputError, file_errors
+from fastshuffle.cli.errors import InputError, file_errors, input_errors
 from fastshuffle.cli.parsing import parse_count, parse_real
 from fastshuffle.plotting import rounded_up
 from fastshuffle.randomizers import (
@@ -105,20 +105,15 @@ def read_randomizer(
         parse_count(f"each argument of --mechanism {name}", text, 0, LARGEST_COUNT)
         for text in texts
     ]
-    try:
+    with input_errors(f"--mechanism {mechanism}: "):
         return known.factory(local, *arguments)
-    except ValueError as error:
-        raise InputError(f"--mechanism {mechanism}: {error}") from error
 
 
 def _from_file(matrix: Path) -> Randomizer:
     if matrix.suffix not in _READERS:
         raise InputError(f"--matrix must name a {' or '.join(_READERS)} file, got {str(matrix)!r}")
-    with file_errors("--matrix", matrix):
-        try:
-            return _READERS[matrix.suffix](matrix)
-        except ValueError as error:
-            raise InputError(f"--matrix {error}") from error
+    with file_errors("--matrix", matrix), input_errors("--matrix "):
+        return _READERS[matrix.suffix](matrix)
 
 
 def describe_randomizer(randomizer: LocalRandomizer) -> str:

@@ -6,9 +6,11 @@ from rich.console import Console
 from rich.table import Column, Table
 
 
-def number_table(header: Iterable[str], rows: Iterable[Sequence[str]]) -> Table:
+def number_table(
+    header: Iterable[str], rows: Iterable[Sequence[str]], *, title: str | None = None
+) -> Table:
     """Return a table in which a narrow terminal cuts no number short."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), title=title, title_justify="left")
     for name in header:
         table.add_column(name, overflow="fold")
     for row in rows:

@@ -7,26 +7,29 @@ from fastshuffle.exact.binary import ExactProfile
 from fastshuffle.exact.binary_worst_case import BinaryWorstCase
 from fastshuffle.exact.general_worst_case import GeneralWorstCase
 from fastshuffle.exact.homogeneous import homogeneous_profile
+from fastshuffle.exact.lattice import LatticeProfile, lattice_profile
 from fastshuffle.exact.worst_case import WorstCaseProfile
 from fastshuffle.experiment import ShuffleExperiment
 from fastshuffle.randomizers import LocalRandomizer
 
 _RTOL = Interval(1e-9, 0.5, "in [1e-9, 0.5]")
+_MOST_LATTICE_OUTPUTS = 4
 
 
 def exact_profile(
     experiment: ShuffleExperiment, *, rtol: float = 1e-3
-) -> ExactProfile | BracketProfile:
+) -> ExactProfile | BracketProfile | LatticeProfile:
     """Return the finite-n privacy profile of an experiment, exact or bracketed as tightly as asked.
 
     Parameters
     ----------
     experiment : ShuffleExperiment
-        Any n up to 2**53. Either the messages of all inputs that occur fall into 2 groups, with
-        any composition of the other users; or the other users all hold one input, with any
-        outputs.
+        Any n up to 2**53, in one of three cases: the messages of all inputs that occur fall into 2
+        groups, with any composition of the other users; the other users all hold one input, with
+        any outputs; the other users hold the inputs of the pair, with 3 or 4 groups of outputs
+        and n up to 6e5 or 2,300.
     rtol : float, default 1e-3
-        Relative width of the bracket in the second case, from 1e-9 to 0.5.
+        Relative width of the bracket for others at one input, from 1e-9 to 0.5.
 
     Returns
     -------
@@ -35,8 +38,10 @@ def exact_profile(
     BracketProfile
         UPPER_BOUND, in the second: ``bounds`` is the bracket of the exact delta and ``delta`` its
         upper end.
+    LatticeProfile
+        In the third: EXACT where all histograms are summed, UPPER_BOUND with its bracket otherwise.
 
-        Either is a guarantee for the two datasets of the experiment alone; `worst_case_profile`
+        Each is a guarantee for the two datasets of the experiment alone; `worst_case_profile`
         covers all datasets.
 
     Raises
@@ -44,7 +49,7 @@ def exact_profile(
     TypeError
         If ``experiment`` is no ShuffleExperiment.
     ValueError
-        If rtol is outside its domain, or neither case applies: then `worst_case_profile` and
+        If rtol is outside its domain, or no case applies: then `worst_case_profile` and
         `blanket_profile` bound delta from above.
 
     Notes
@@ -60,15 +65,16 @@ def exact_profile(
     a sum of n independent variables (`fastshuffle._positive_part`).
 
     **Accuracy**, two groups: relative error of delta below 1e-12 for 1 <= n <= 1e15 and delta down
-    to 1e-300, below ``2e-15 |log delta|`` beyond, plus ``1e-15`` times the condition number
-    ``|epsilon delta'(epsilon) / delta|``, which is large only where epsilon is within 0.1 percent
-    of the largest loss: there the last bit of epsilon itself decides. The relative error of
-    epsilon is below 1e-12 (``tests/test_precision.py``, ``validation/``). One input: as stated by
-    ``bounds``; rounding is on the safe side.
+    to 1e-300, below ``5e-15 (|log delta| + epsilon)`` beyond, plus ``1e-15`` times the condition
+    number ``|epsilon delta'(epsilon) / delta|``, by which the last bit of epsilon alone moves
+    delta. The relative error of epsilon is below 1e-12, plus ``1e-15`` times the inverse of that
+    number, which is large as delta approaches delta(0) (``tests/test_precision.py``,
+    ``validation/``). Otherwise: as stated by ``bounds``; rounding is on the safe side.
 
     **Cost**, two groups: one to two microseconds a delta and direction, about ten an epsilon,
     independent of n; proportional to the number of different inputs that the others hold. One
-    input: about a millisecond a delta, at any n.
+    input: about a millisecond a delta, at any n. Lattice: some seconds once, at n = 1e5 for 3
+    groups and n = 500 for 4, then under a millisecond a delta.
 
     References
     ----------
@@ -103,8 +109,11 @@ def exact_profile(
         if not held:  # n = 1: any background will do
             merged = experiment.randomizer.merged((*experiment.pair, experiment.pair[0]))
         return homogeneous_profile(experiment, merged, tolerance)
+    if set(held) <= set(experiment.pair) and merged.rows.shape[1] <= _MOST_LATTICE_OUTPUTS:
+        return lattice_profile(experiment)
     raise ValueError(
-        "the other users must all hold one input, or the messages of all inputs that occur fall "
+        "the other users must all hold one input, or the inputs of the pair with at most 4 groups "
+        "of outputs, or the messages of all inputs that occur fall "
         f"into 2 groups, got {len(held)} inputs and {merged.rows.shape[1]} groups; "
         "worst_case_profile and blanket_profile bound delta from above"
     )
@@ -163,8 +172,8 @@ def worst_case_profile(
     independent randomness.
 
     **Accuracy**: as stated by ``bounds``; rounding is on the safe side. **Cost**: with two outputs
-    under a millisecond for most epsilons and up to 0.2 seconds for n near 1e4, where many
-    compositions nearly tie; otherwise milliseconds for each pair of inputs that differ in kind. It
+    under a millisecond for most epsilons, up to 0.2 seconds for n near 1e4 and up to some seconds
+    for rare outputs near epsilon = 0, where many compositions nearly tie; otherwise milliseconds for each pair of inputs that differ in kind. It
     does not grow with n.
 
     References
