@@ -173,8 +173,8 @@ def worst_case_profile(
 
     **Accuracy**: as stated by ``bounds``; rounding is on the safe side. **Cost**: with two outputs
     under a millisecond for most epsilons, up to 0.2 seconds for n near 1e4 and up to some seconds
-    for rare outputs near epsilon = 0, where many compositions nearly tie; otherwise milliseconds for each pair of inputs that differ in kind. It
-    does not grow with n.
+    for rare outputs near epsilon = 0, where many compositions nearly tie; otherwise milliseconds
+    for each pair of inputs that differ in kind. It does not grow with n.
 
     References
     ----------
