@@ -15,6 +15,8 @@ from fastshuffle.bracket import Curve
 
 # Beyond this epsilon exp(epsilon) nears the end of a double; delta is bracketed by monotonicity.
 _LARGEST_EPSILON = 700.0
+# Rounding of the mass outside the background and of the sum of both parts.
+_CLEAR_ROUNDING = 1e-14
 
 
 class BackgroundPair:
@@ -68,7 +70,8 @@ class BackgroundPair:
         def log_bracket(epsilon: float) -> Bracket:
             clear = self._log_beyond(epsilon)
             bound = log_smallest_exponential_bound(self._terms(min(epsilon, _LARGEST_EPSILON)))
-            return Bracket(-math.inf, float(np.logaddexp(clear, bound - math.log(self._n))))
+            upper = float(np.logaddexp(clear, bound - math.log(self._n)))
+            return Bracket(-math.inf, upper + _CLEAR_ROUNDING)
 
         return Curve(log_bracket, self._loss, 1e-9)
 
@@ -101,7 +104,7 @@ class BackgroundPair:
         inside = log_mean_positive_part(self._terms(epsilon), rtol)
         clear = self._log_beyond(epsilon)
         lower, upper = (float(np.logaddexp(clear, side - math.log(self._n))) for side in inside)
-        return Bracket(lower, upper)
+        return Bracket(lower - _CLEAR_ROUNDING, upper + _CLEAR_ROUNDING)
 
     def _log_bracket_at_infinity(self) -> Bracket:
         """Return the mass of the histograms that have all n messages outside the null."""

@@ -86,6 +86,9 @@ def log_mean_positive_part(terms: list[Terms], rtol: float) -> Bracket:
     largest = sum(t.copies * float(t.values.max()) for t in terms)
     if largest <= 0.0:
         return Bracket(-math.inf, -math.inf)
+    if all(len(t.values) == 1 for t in terms):  # nothing is random
+        value = math.log(largest)
+        return Bracket(value - _RELATIVE_ROUNDING, value + _RELATIVE_ROUNDING)
     if _is_small(terms):
         return _enumerated(terms)
     tilt = _tilt_to_zero(terms)
@@ -267,6 +270,8 @@ def log_smallest_exponential_bound(terms: list[Terms]) -> float:
     if sum(t.copies * float(t.values.max()) for t in terms) <= 0.0:
         return -math.inf
     tilt = _tilt_to_zero(terms)
+    if not tilt.s > 0.0:
+        return math.inf
     best = math.inf
     for s in tilt.s * np.geomspace(0.25, 4.0, 65):
         exponent = -1.0 - math.log(s)
