@@ -39,9 +39,9 @@ delta. "Width" is the widest bracket and "given away" how far below delta the wo
 """
 
 _COMPOSITION_NOTES = f"""\
-The worst composition depends on epsilon and need not be an end point: randomized response with
-epsilon0 = {worst_case.EPSILON0:g}, n = {worst_case.USERS}, forward direction, k ones among the
-others. A bound over datasets must search k.
+The worst composition depends on epsilon and need not be an end point: a bound over datasets must
+search k. Randomized response, epsilon0 = {worst_case.EPSILON0:g}, n = {worst_case.USERS}, forward
+direction, k ones among the others.
 """
 
 

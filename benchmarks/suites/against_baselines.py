@@ -25,7 +25,7 @@ def delta_call(method, users):
         return lambda: exact.delta(epsilon)
     _require(method, users, DELTAS)
     return {
-        "numpy sum": lambda: baselines.sum_delta(users, 0, P0, P1, epsilon),
+        "numpy sum": lambda: baselines.sum_delta(users, P0, P1, epsilon),
         "scipy tails": lambda: baselines.tails_delta(users, P0, P1, epsilon),
         "dp-accounting, 12 sigma": lambda: baselines.loss_distribution(
             users, P0, P1, deviations=12

@@ -1,7 +1,7 @@
 """The plain ways to the same numbers: what a user would write without this library.
 
-All are for the other users holding input 0 (``k = 0``) but the numpy sum, and for p1 > p0. They
-return the larger of the two directions, as the library does by default.
+All are for the other users holding input 0 (``k = 0``) and for p1 > p0. They return the larger of
+the two directions, as the library does by default.
 """
 
 import math
@@ -11,10 +11,6 @@ from dp_accounting.pld import privacy_loss_distribution
 from scipy.optimize import brentq
 from scipy.stats import binom
 
-# The numpy sum holds some arrays of n numbers; with both inputs among the others it convolves.
-MOST_USERS_OF_THE_SUM = 10**6
-MOST_USERS_OF_THE_CONVOLUTION = 10**4
-
 
 def _binomial_masses(count, p):
     """Return the mass function of Bin(count, p) over its whole support."""
@@ -23,18 +19,11 @@ def _binomial_masses(count, p):
     return np.exp(count * math.log1p(-p) + np.concatenate(([0.0], np.cumsum(steps))))
 
 
-def pair_laws(n, k, p0, p1):
-    """Return the mass functions of P and Q over the whole support."""
-    others = _binomial_masses(n - 1 - k, p0)
-    if k > 0:
-        others = np.convolve(others, _binomial_masses(k, p1))
-    zeros, ones = np.append(others, 0.0), np.insert(others, 0, 0.0)
-    return (1.0 - p1) * zeros + p1 * ones, (1.0 - p0) * zeros + p0 * ones
-
-
-def sum_delta(n, k, p0, p1, epsilon):
+def sum_delta(n, p0, p1, epsilon):
     """Delta by summing over the whole support with numpy."""
-    p, q = pair_laws(n, k, p0, p1)
+    others = _binomial_masses(n - 1, p0)
+    zeros, ones = np.append(others, 0.0), np.insert(others, 0, 0.0)
+    p, q = (1.0 - p1) * zeros + p1 * ones, (1.0 - p0) * zeros + p0 * ones
     ratio = math.exp(epsilon)
     return max(np.maximum(p - ratio * q, 0.0).sum(), np.maximum(q - ratio * p, 0.0).sum())
 
