@@ -15,6 +15,8 @@ from fastshuffle.bracket import Curve
 
 # Beyond this epsilon exp(epsilon) nears the end of a double; delta is bracketed by monotonicity.
 _LARGEST_EPSILON = 700.0
+# Rounding of a probability, of exp(epsilon), of a product and of a difference.
+_NUMERATOR_ROUNDING = 1e-15
 # Rounding of the mass outside the background and of the sum of both parts.
 _CLEAR_ROUNDING = 1e-14
 
@@ -83,12 +85,15 @@ class BackgroundPair:
                 "probabilities of a homogeneous background must be at least 1e-300 times those "
                 f"of the differing user, got {smallest!r}"
             )
-        terms = [Terms(float(self._n), values, self._background)]
-        missing = 1.0 - float(self._background.sum())
+        # the numerator is a difference of two rounded numbers
+        size = self._alternative + math.exp(epsilon) * self._null
+        errors = _NUMERATOR_ROUNDING * size / self._background
+        probabilities = self._background
+        missing = 1.0 - float(probabilities.sum())
         if missing > 0.0:  # messages of the others that are revealed
-            values = np.append(values, 0.0)
-            terms = [Terms(float(self._n), values, np.append(self._background, missing))]
-        return terms
+            values, errors = np.append(values, 0.0), np.append(errors, 0.0)
+            probabilities = np.append(probabilities, missing)
+        return [Terms(float(self._n), values, probabilities, errors)]
 
     def _log_beyond(self, epsilon: float) -> float:
         scaled = math.exp(min(epsilon, _LARGEST_EPSILON)) * self._null_beyond
@@ -109,8 +114,15 @@ class BackgroundPair:
     def _log_bracket_at_infinity(self) -> Bracket:
         """Return the mass of the histograms that have all n messages outside the null."""
         unseen = self._null == 0.0
-        share = float(self._background[unseen].sum()) + 1.0 - float(self._background.sum())
+        revealed = max(0.0, 1.0 - float(self._background.sum()))
+        share = min(1.0, float(self._background[unseen].sum()) + revealed)
         clear = float(self._alternative_beyond[self._null_beyond == 0.0].sum())
-        clear += float(self._alternative[unseen].sum()) * min(share, 1.0) ** (self._n - 1)
-        value = math.log(clear) if clear > 0.0 else -math.inf
-        return Bracket(value - 1e-12 * self._n, value + 1e-12 * self._n)
+        inside = float(self._alternative[unseen].sum())
+        with np.errstate(divide="ignore"):
+            log_clear, log_inside = np.log([clear, inside])
+            exponent = float(np.log(share)) * (self._n - 1) if self._n > 1 else 0.0
+        # rounding of the share counts once for each of the others
+        slack = _NUMERATOR_ROUNDING * self._n
+        lower = float(np.logaddexp(log_clear, log_inside + exponent - slack))
+        upper = float(np.logaddexp(log_clear, log_inside + min(0.0, exponent + slack)))
+        return Bracket(lower - _CLEAR_ROUNDING, upper + _CLEAR_ROUNDING)

@@ -29,17 +29,32 @@ _FAR_ALIAS_EXPONENT = 45.0
 _LARGEST_POSITION = 2.0**50
 _MOST_REFINEMENTS = 20
 _RELATIVE_ROUNDING = 1e-11
+# A sum that cancels to less than this share of its terms is not trusted.
+_LEAST_SHARE = 1e-4
 # Sums with no more values than this, of no more terms than that, are enumerated.
 _MOST_VALUES = 50_000
 _MOST_ENUMERATED_TERMS = 300
 
 
 class Terms(NamedTuple):
-    """Independent copies of one variable: how many, its values and their probabilities."""
+    """Independent copies of one variable: how many, its values and their probabilities.
+
+    A value is known up to ``errors``: the upper bound takes its high side, the lower its low side.
+    """
 
     copies: float
     values: FloatArray
     probabilities: FloatArray
+    errors: FloatArray
+
+    def possible(self) -> "Terms":
+        """Return the terms without values of probability 0."""
+        kept = self.probabilities > 0.0
+        return Terms(self.copies, self.values[kept], self.probabilities[kept], self.errors[kept])
+
+    def moved(self, sign: float) -> "Terms":
+        """Return the terms with all values at their high or low side."""
+        return self._replace(values=self.values + sign * self.errors)
 
 
 class Bracket(NamedTuple):
@@ -79,34 +94,45 @@ def log_mean_positive_part(terms: list[Terms], rtol: float) -> Bracket:
     Bracket
         ``(-inf, -inf)`` where S is never positive.
     """
-    terms = [
-        Terms(t.copies, t.values[t.probabilities > 0.0], t.probabilities[t.probabilities > 0.0])
-        for t in terms
-    ]
-    largest = sum(t.copies * float(t.values.max()) for t in terms)
-    if largest <= 0.0:
+    terms = [t.possible() for t in terms]
+    low, high = ([t.moved(sign) for t in terms] for sign in (-1.0, 1.0))
+    if sum(t.copies * float(t.values.max()) for t in high) <= 0.0:
         return Bracket(-math.inf, -math.inf)
-    if all(len(t.values) == 1 for t in terms):  # nothing is random
-        value = math.log(largest)
-        return Bracket(value - _RELATIVE_ROUNDING, value + _RELATIVE_ROUNDING)
     if _is_small(terms):
-        return _enumerated(terms)
-    tilt = _tilt_to_zero(terms)
-    n = sum(t.copies for t in terms)
+        bracket = Bracket(
+            _log_enumerated(low) - _RELATIVE_ROUNDING, _log_enumerated(high) + _RELATIVE_ROUNDING
+        )
+    else:
+        bracket = _refined(low, high, rtol)
+        if not bracket.upper - bracket.lower <= rtol:
+            chernoff = log_smallest_exponential_bound(high)
+            bracket = Bracket(bracket.lower, min(bracket.upper, chernoff))
+    if not bracket.lower <= bracket.upper:
+        raise ArithmeticError(f"the bracket of a positive part came out as {bracket!r}")
+    return bracket
+
+
+def _refined(low: list[Terms], high: list[Terms], rtol: float) -> Bracket:
+    """Refine the grid until the bracket is narrow enough or a sum tells nothing more."""
+    tilt = _tilt_to_zero(high)
+    largest = sum(t.copies * float(t.values.max()) for t in high)
+    n = sum(t.copies for t in high)
     deviation = math.sqrt(tilt.variance)
     step = min(deviation, largest) * math.sqrt(2.0 * rtol / n) / max(1.0, tilt.s * deviation)
-    reach = max(float(np.abs(t.values).max()) for t in terms)
-    bracket = Bracket(-math.inf, log_smallest_exponential_bound(terms))
+    reach = max(float(np.abs(t.values).max()) for t in high)
+    bracket = Bracket(-math.inf, math.inf)
     for _ in range(_MOST_REFINEMENTS):
         if not reach < step * _LARGEST_POSITION:
             break
-        lower = _log_truncated_mean([_round_to_grid(t, step) for t in terms], terms, step, tilt.s)
-        upper = _log_truncated_mean([_split_onto_grid(t, step) for t in terms], None, step, tilt.s)
+        lower = _log_truncated_mean([_round_to_grid(t, step) for t in low], low, step, tilt.s)
+        upper = _log_truncated_mean([_split_onto_grid(t, step) for t in high], None, step, tilt.s)
+        # a side that could not be told from rounding leaves the bracket as it is
+        if not math.isnan(lower[0]):
+            bracket = bracket._replace(lower=max(bracket.lower, lower[0] - lower[1]))
+        if not math.isnan(upper[0]):
+            bracket = bracket._replace(upper=min(bracket.upper, upper[0] + upper[1]))
         if math.isnan(lower[0]) or math.isnan(upper[0]):
             break
-        bracket = Bracket(
-            max(bracket.lower, lower[0] - lower[1]), min(bracket.upper, upper[0] + upper[1])
-        )
         gap = bracket.upper - bracket.lower
         if gap <= rtol:
             break
@@ -118,16 +144,23 @@ def _is_small(terms: list[Terms]) -> bool:
     n_values = math.prod(
         math.comb(int(t.copies) + len(t.values) - 1, len(t.values) - 1) for t in terms
     )
-    return max(t.copies for t in terms) <= _MOST_ENUMERATED_TERMS and n_values <= _MOST_VALUES
+    return n_values == 1 or (
+        max(t.copies for t in terms) <= _MOST_ENUMERATED_TERMS and n_values <= _MOST_VALUES
+    )
 
 
-def _enumerated(terms: list[Terms]) -> Bracket:
-    """Sum over all compositions of the terms among their values."""
+def _log_enumerated(terms: list[Terms]) -> float:
+    """Sum over all compositions of the terms among their values.
+
+    Each sum of values is moved by its own rounding to the side that ``errors`` already chose.
+    """
     log_mass = np.zeros(1)
     total = np.zeros(1)
-    size = np.zeros(1)
-    for count, values, probabilities in terms:
-        n = int(count)
+    for copies, values, probabilities, _ in terms:
+        if len(values) == 1:
+            total = total + copies * values[0]
+            continue
+        n = int(copies)
         log_factorials = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1.0, n + 1.0)))))
         left = np.full(len(total), n)
         log_mass = log_mass + log_factorials[n]
@@ -141,20 +174,17 @@ def _enumerated(terms: list[Terms]) -> Bracket:
             left = np.repeat(left, repeats) - taken
             log_mass = np.repeat(log_mass, repeats) + taken * log_p - log_factorials[taken]
             total = np.repeat(total, repeats) + taken * value
-            size = np.repeat(size, repeats) + taken * abs(value)
-    rounding = 4.0 * np.finfo(np.float64).eps * size
-    shift = float(log_mass[total > -rounding].max(initial=-math.inf))
-    mass = np.exp(log_mass - shift) if shift > -math.inf else np.zeros_like(log_mass)
-    with np.errstate(divide="ignore"):
-        lower, upper = (
-            float(np.log(mass @ np.maximum(total + sign * rounding, 0.0))) for sign in (-1.0, 1.0)
-        )
-    return Bracket(lower + shift - _RELATIVE_ROUNDING, upper + shift + _RELATIVE_ROUNDING)
+    positive = total > 0.0
+    if not positive.any():
+        return -math.inf
+    logs = log_mass[positive] + np.log(total[positive])
+    largest = float(logs.max())
+    return largest + math.log(float(np.exp(logs - largest).sum()))
 
 
 def _moments(terms: list[Terms], s: float) -> tuple[float, float]:
     mean = variance = 0.0
-    for count, values, probabilities in terms:
+    for count, values, probabilities, _ in terms:
         exponents = s * values
         weights = probabilities * np.exp(exponents - exponents.max())
         weights /= weights.sum()
@@ -165,7 +195,11 @@ def _moments(terms: list[Terms], s: float) -> tuple[float, float]:
 
 
 def _tilt_to_zero(terms: list[Terms]) -> _Tilt:
-    """Return the tilt s > 0 that centres the sum at 0, but no less than one deviation."""
+    """Return a tilt s > 0 that centres the sum near 0.
+
+    It is kept off the pole at s = 0 by one deviation, or by less where that would tilt some value
+    by more than a factor of e.
+    """
     low, high = 0.0, math.inf
     s = 0.0
     mean, variance = _moments(terms, s)
@@ -183,9 +217,12 @@ def _tilt_to_zero(terms: list[Terms]) -> _Tilt:
             break
         s = s_next
         mean, variance = _moments(terms, s)
-    if variance > 0.0 and s * math.sqrt(variance) < 1.0:
-        s = 1.0 / math.sqrt(variance)
-        _, variance = _moments(terms, s)
+    if variance > 0.0:
+        widest = max(float(np.abs(t.values).max()) for t in terms)
+        least = min(1.0 / math.sqrt(variance), 1.0 / widest)
+        if s < least:
+            s = least
+            _, variance = _moments(terms, s)
     return _Tilt(s, variance)
 
 
@@ -217,7 +254,7 @@ def _exponential_excess(y: FloatArray) -> FloatArray:
 def _log_truncated_mean(
     lattice: list[_Lattice], exact_terms: list[Terms] | None, step: float, s: float
 ) -> tuple[float, float]:
-    """Return log E[V 1{S > t}] and its rounding; nan for the log where the sum is too long.
+    """Return log E[V 1{S > t}] and its rounding; nan where it cannot be told from rounding.
 
     V is the sum of the values and S that of the positions. Given ``exact_terms``, t is where S
     stands when their sum is 0 under the tilt; otherwise t = 0.
@@ -252,10 +289,8 @@ def _log_truncated_mean(
     total, size = tilted_truncated_mean(
         s * step, threshold, length, np.concatenate(atoms), np.array(groups)
     )
-    if math.isnan(total):
+    if not total > _LEAST_SHARE * size:  # also where the sum was too long to do
         return math.nan, 0.0
-    if not total > 0.0:
-        return -math.inf, 0.0
     n = sum(group.copies for group in lattice)
     rounding = _RELATIVE_ROUNDING * (1.0 + size / total)
     rounding += 1e-15 * (magnitude + abs(log_scale) + math.sqrt(n) * size / total)
@@ -275,10 +310,10 @@ def log_smallest_exponential_bound(terms: list[Terms]) -> float:
     best = math.inf
     for s in tilt.s * np.geomspace(0.25, 4.0, 65):
         exponent = -1.0 - math.log(s)
-        for count, values, probabilities in terms:
+        for count, values, probabilities, _ in terms:
             steps = s * values
-            largest = max(0.0, float(steps.max()))
-            if largest < 1.0:
+            largest = float(steps.max())
+            if float(np.abs(steps).max()) < 0.5:
                 mean = float(probabilities @ steps)
                 cumulant = math.log1p(float(probabilities @ _exponential_excess(steps)) + mean)
             else:

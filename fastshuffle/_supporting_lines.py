@@ -7,14 +7,19 @@ _GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 
 
 def highest_supporting_line(
-    alpha: float, delta: Callable[[float], float], largest_loss: float
+    alpha: float,
+    delta: Callable[[float], float],
+    opposite_delta: Callable[[float], float],
+    largest_loss: float,
 ) -> float:
     """Return the largest lower bound on the type II error at level alpha among supporting lines.
 
-    Every epsilon gives two lines below the trade-off function, ``1 - delta - exp(epsilon) alpha``
-    and ``exp(-epsilon) (1 - delta - alpha)``. For a profile both are concave, in exp(epsilon) and
-    in exp(-epsilon), so a golden-section search finds the highest. Every line it visits is valid,
-    so the result is on the safe side whatever the search does.
+    Every epsilon gives two lines below the trade-off function of a null and an alternative law:
+    ``1 - delta - exp(epsilon) alpha`` with delta that of the alternative from the null, and
+    ``exp(-epsilon) (1 - delta - alpha)`` with that of the null from the alternative. For a profile
+    they are concave in exp(epsilon) and in exp(-epsilon), so a golden-section search finds the
+    highest. Every line it visits is valid, so the result is on the safe side whatever the search
+    does.
     """
     # delta(0) is about 0.4 standard deviations of the privacy loss; beyond 40 no line matters
     reach = min(largest_loss, 100.0 * delta(0.0))
@@ -23,7 +28,7 @@ def highest_supporting_line(
         return 1.0 - delta(epsilon) - math.exp(epsilon) * alpha
 
     def flat(epsilon: float) -> float:
-        return math.exp(-epsilon) * (1.0 - delta(epsilon) - alpha)
+        return math.exp(-epsilon) * (1.0 - opposite_delta(epsilon) - alpha)
 
     return max(0.0, *(_largest_value(line, reach) for line in (steep, flat)))
 

@@ -72,6 +72,8 @@ def check_randomizer(randomizer: Any) -> LocalRandomizer:
 
 def _pairs(randomizer: LocalRandomizer, pair: Sequence[int] | None) -> list[tuple[int, int]]:
     if pair is not None:
+        if not isinstance(pair, Sequence) or len(pair) != 2:
+            raise TypeError(f"pair must be two inputs (a, b), got {pair!r}")
         a, b = (
             check_count("input in pair", x, minimum=0, maximum=randomizer.n_inputs - 1)
             for x in pair

@@ -15,6 +15,11 @@ from fastshuffle.profile import PrivacyProfile, Validity
 __all__ = ["BracketProfile", "Curve"]
 
 _MOST_STEPS = 200
+_OPPOSITE: dict[Direction, Direction] = {
+    "both": "both",
+    "forward": "reverse",
+    "reverse": "forward",
+}
 
 
 @dataclass(frozen=True)
@@ -65,8 +70,10 @@ class Curve:
             slope = (value - last_value) / (epsilon - last)
             last, last_value = epsilon, value
             epsilon = epsilon - (value + 0.05 * self.rtol) / slope if slope < 0.0 else math.nan
-            if not low < epsilon < high:
-                epsilon = 0.5 * (low + high) if high < math.inf else 2.0 * low + 1.0
+            if high == math.inf:  # not so far out that the curve is no longer known
+                epsilon = min(epsilon, 2.0 * low) if epsilon > low else 2.0 * low
+            elif not low < epsilon < high:
+                epsilon = 0.5 * (low + high)
         return high
 
 
@@ -140,12 +147,18 @@ class BracketProfile(PrivacyProfile):
         return np.array([max(c.epsilon(d) for c in curves) for d in log_deltas.tolist()])
 
     def _trade_off(self, alphas: FloatArray, direction: Direction) -> FloatArray:
-        loss = max(curve.loss for curve in self._chosen(direction))
+        loss = max(curve.loss for curve in self._curves.values())
+        opposite = _OPPOSITE[direction]
 
         def delta(epsilon: float) -> float:
             return float(self.delta(epsilon, direction=direction))
 
-        return np.array([highest_supporting_line(a, delta, loss) for a in alphas.tolist()])
+        def opposite_delta(epsilon: float) -> float:
+            return float(self.delta(epsilon, direction=opposite))
+
+        return np.array(
+            [highest_supporting_line(a, delta, opposite_delta, loss) for a in alphas.tolist()]
+        )
 
     def __repr__(self) -> str:
         return f"<BracketProfile, {self._validity}, n = {self._n}: {self._method}>"

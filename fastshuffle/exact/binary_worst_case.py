@@ -108,7 +108,10 @@ class BinaryWorstCase(WorstCaseProfile):
         del direction
         loss = float(self._pairs[:, 3].max())
         return np.array(
-            [highest_supporting_line(alpha, self.delta, loss) for alpha in alphas.tolist()]
+            [
+                highest_supporting_line(alpha, self.delta, self.delta, loss)
+                for alpha in alphas.tolist()
+            ]
         )
 
     def _worst(self, epsilon: float) -> WorstDataset:

@@ -101,7 +101,10 @@ class GeneralWorstCase(WorstCaseProfile):
         del direction
         loss = self._curve_above.loss
         return np.array(
-            [highest_supporting_line(alpha, self.delta, loss) for alpha in alphas.tolist()]
+            [
+                highest_supporting_line(alpha, self.delta, self.delta, loss)
+                for alpha in alphas.tolist()
+            ]
         )
 
     def _worst(self, epsilon: float) -> WorstDataset:

@@ -44,7 +44,7 @@ class HadamardResponse(EpsilonAndSize):
     def representative_inputs(self) -> tuple[int, ...]:
         """Return inputs of one block and one of another: pairs differ only in sharing a block."""
         beyond = self.block_size - 1
-        return tuple(x for x in (0, 1, 2, beyond) if x < self._k)
+        return tuple(x for x in dict.fromkeys((0, 1, 2, beyond)) if x < self._k)
 
     def _log_own_half(self) -> float:
         """Return the log probability of the b / 2 outputs of an input, for one who holds it."""

@@ -95,6 +95,12 @@ def independent_support(n_inputs: int, bits: BitLaw) -> PatternLaw:
         + _times(without_own, bits.log_q)
         + _times(others - without_own, bits.log_not_q)
     )
+    # where no input of these could be held, the law of one held elsewhere, and the converse
+    with np.errstate(invalid="ignore"):
+        elsewhere = bits.log_not_p - bits.log_not_q + n_inputs * bits.log_q
+        inside = bits.log_p - bits.log_q + n_inputs * bits.log_not_q
+    log_without[supported == n_inputs] = -np.inf if np.isnan(elsewhere) else elsewhere
+    log_with[supported == 0] = -np.inf if np.isnan(inside) else inside
     return PatternLaw(patterns, log_with, log_without, bits.loss)
 
 
