@@ -121,6 +121,7 @@ def _refined(low: list[Terms], high: list[Terms], rtol: float) -> Bracket:
     step = min(deviation, largest) * math.sqrt(2.0 * rtol / n) / max(1.0, tilt.s * deviation)
     reach = max(float(np.abs(t.values).max()) for t in high)
     bracket = Bracket(-math.inf, math.inf)
+    gap = math.inf
     for _ in range(_MOST_REFINEMENTS):
         if not reach < step * _LARGEST_POSITION:
             break
@@ -133,8 +134,8 @@ def _refined(low: list[Terms], high: list[Terms], rtol: float) -> Bracket:
             bracket = bracket._replace(upper=min(bracket.upper, upper[0] + upper[1]))
         if math.isnan(lower[0]) or math.isnan(upper[0]):
             break
-        gap = bracket.upper - bracket.lower
-        if gap <= rtol:
+        last_gap, gap = gap, bracket.upper - bracket.lower
+        if gap <= rtol or gap > 0.9 * last_gap:
             break
         step *= min(0.7, 0.8 * math.sqrt(rtol / gap))
     return bracket

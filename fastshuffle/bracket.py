@@ -64,7 +64,8 @@ class Curve:
                 low = epsilon
             else:
                 high = epsilon
-            if -0.1 * self.rtol <= value <= 0.0 or high - low <= 1e-10 * high:
+            closed = high < math.inf and high - low <= 1e-10 * high
+            if closed or -0.1 * self.rtol <= value <= 0.0:
                 break
             # a secant aimed at the middle of the accepted range
             slope = (value - last_value) / (epsilon - last)
