@@ -16,6 +16,7 @@ from fastshuffle.exact import (
     worst_case_profile,
 )
 from fastshuffle.experiment import ShuffleExperiment
+from fastshuffle.limits import LimitProfile
 from fastshuffle.profile import DeltaWarning, PrivacyProfile, Validity
 from fastshuffle.randomizers import (
     FrequencyRandomizer,
@@ -42,6 +43,7 @@ __all__ = [
     "DeltaWarning",
     "ExactProfile",
     "FrequencyRandomizer",
+    "LimitProfile",
     "LocalRandomizer",
     "MergedRows",
     "PrivacyProfile",

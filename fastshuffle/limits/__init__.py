@@ -1,0 +1,9 @@
+"""The limits of the theory: Fisher constants and approximate profiles, each named for what it is.
+
+An approximation is proved on neither side. Every profile here says so in its ``validity``, and
+states in ``region`` where it is meant.
+"""
+
+from fastshuffle.limits._profile import LimitProfile
+
+__all__ = ["LimitProfile"]
