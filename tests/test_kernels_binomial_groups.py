@@ -9,21 +9,21 @@ from mpmath import mp, mpf
 from numpy.testing import assert_allclose
 
 from fastshuffle._kernels.binomial_groups import (
-    contour_nodes,
-    contour_sums,
     count_trials,
     drop_certain_groups,
-    edge_sums,
     log_lower_tail,
     log_mass,
     log_upper_tail,
     mirror_groups,
+)
+from fastshuffle._kernels.group_contour import (
+    contour_nodes,
+    contour_sums,
+    edge_sums,
     odd_exponent,
     recursion_sums,
-    saddle_point,
-    tilt_group,
-    tilt_groups,
 )
+from fastshuffle._kernels.group_tilt import saddle_point, tilt_group, tilt_groups
 from tests.laws import EXTREME_DIGITS, assert_log_close, group_rows, ones_and_zeros
 from tests.tolerances import DOZEN_ROUNDINGS, LOG_PER_UNIT, STATED
 from validation.reference import exact

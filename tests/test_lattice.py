@@ -12,7 +12,7 @@ from mpmath import mp, mpf
 from numpy.testing import assert_allclose
 
 import fastshuffle as fs
-from fastshuffle.exact import lattice
+from fastshuffle.exact import _lattice_points, _lattice_window
 from fastshuffle.exact.homogeneous import homogeneous_profile
 from fastshuffle.exact.lattice import lattice_profile
 from fastshuffle.profile import DeltaWarning
@@ -323,9 +323,9 @@ class TestTruncated:
 
     def test_chunks_do_not_matter(self, monkeypatch):
         whole = profile_of(FOUR, 24, 11)
-        monkeypatch.setattr(lattice, "_POINTS_A_CHUNK", 25)
+        monkeypatch.setattr(_lattice_points, "_POINTS_A_CHUNK", 25)
         chunked = profile_of(FOUR, 24, 11)
-        assert len(chunked._chunks["forward"]) > 20
+        assert len(chunked._points._chunks["forward"]) > 20
         assert chunked.n_points == whole.n_points
         epsilons = np.linspace(0.0, 1.0, 9)
         for direction in ("forward", "reverse"):
@@ -388,7 +388,7 @@ class TestOtherMethods:
             ((0.5, 0.3, 0.2), (0.2, 0.36, 0.44)), 20_000, 7_000, log_truncation=-80
         )
         masses = [0.0, 0.0]
-        for side, chunks in profile._chunks.items():
+        for side, chunks in profile._points._chunks.items():
             for chunk in chunks:
                 larger = np.exp(chunk.points[:, 1])
                 smaller = np.exp(chunk.points[:, 1] - chunk.points[:, 0])
@@ -455,8 +455,8 @@ class TestErrors:
 
     def test_too_many_histograms_found_late(self, monkeypatch):
         # where the estimate is too low, the sum itself stops
-        monkeypatch.setattr(lattice._Window, "_correlation", lambda *_: 0.0)
-        monkeypatch.setattr(lattice, "_MOST_POINTS", 100)
+        monkeypatch.setattr(_lattice_window.Window, "_correlation", lambda *_: 0.0)
+        monkeypatch.setattr(_lattice_points, "_MOST_POINTS", 100)
         with pytest.raises(ValueError, match="at most 100"):
             profile_of(THREE, 40, 20, log_truncation=-80.0)
 

@@ -33,15 +33,9 @@ import math
 import numpy as np
 
 from fastshuffle._kernels._jit import kernel
-from fastshuffle._kernels.binomial_groups import (
-    contour_nodes,
-    copy_row,
-    count_trials,
-    drop_certain_groups,
-    odd_exponent,
-    series_terms,
-    tilt_groups,
-)
+from fastshuffle._kernels.binomial_groups import copy_row, count_trials, drop_certain_groups
+from fastshuffle._kernels.group_contour import contour_nodes, odd_exponent, series_terms
+from fastshuffle._kernels.group_tilt import tilt_groups
 from fastshuffle._kernels.hockey_stick import crossing_tilt, hockey_stick, smallest_epsilon
 
 # From here on the contour of the envelope's remainder ends before tan(theta / 2) = 1.

@@ -18,14 +18,10 @@ import math
 import numpy as np
 
 from fastshuffle._kernels._jit import kernel
-from fastshuffle._kernels.binomial_groups import (
-    count_trials,
-    edge_sums,
-    mirror_groups,
-    saddle_point,
-    tilt_groups,
-)
+from fastshuffle._kernels.binomial_groups import count_trials, mirror_groups
 from fastshuffle._kernels.deviance import deviance, exponential_excess
+from fastshuffle._kernels.group_contour import edge_sums
+from fastshuffle._kernels.group_tilt import saddle_point, tilt_groups
 
 _RELATIVE_TRUNCATION = 1e-17
 _POINTS_PER_DEVIATION = 16.0

@@ -21,7 +21,9 @@ import math
 import numpy as np
 
 from fastshuffle._kernels._jit import kernel
-from fastshuffle._kernels.binomial_groups import count_trials, edge_sums, tilt_groups
+from fastshuffle._kernels.binomial_groups import count_trials
+from fastshuffle._kernels.group_contour import edge_sums
+from fastshuffle._kernels.group_tilt import tilt_groups
 
 _MACHINE_EPSILON = 2.220446049250313e-16
 # Newton's method needs about 6 steps; the bisection that guards it at most about 1,100.

@@ -2,37 +2,19 @@
 
 import math
 from collections.abc import Callable
-from fractions import Fraction
-from typing import Any, Literal, NamedTuple, final
+from typing import Any, final
 
 import numpy as np
 
-from fastshuffle._kernels.binomial_groups import log_lower_tail, log_upper_tail
-from fastshuffle._kernels.deviance import log_binomial_mass, stirling_error
-from fastshuffle._kernels.lattice_pair import (
-    POINTS_A_STRIDE,
-    add_to_divergence,
-    add_to_tail,
-    fill_points,
-    fill_tail_sums,
-)
 from fastshuffle._typing import Direction, FloatArray
-from fastshuffle._validation import POSITIVE, Interval, check_direction, check_real
+from fastshuffle._validation import POSITIVE, check_direction, check_real
+from fastshuffle.exact._lattice_points import ELSEWHERE, LatticePoints, Side, Tail
+from fastshuffle.exact._lattice_window import LOG_TRUNCATION
 from fastshuffle.experiment import ShuffleExperiment
 from fastshuffle.profile import PrivacyProfile, Validity
 from fastshuffle.randomizers import MergedRows
 
 _MOST_OUTPUTS = 4
-# 16 bytes each: just under a gigabyte.
-_MOST_POINTS = 60_000_000
-# The window is widened up to this many points, one or two seconds of work.
-_CHEAP_POINTS = 5_000_000
-_POINTS_A_CHUNK = 2**20
-
-_LOG_TRUNCATION = Interval(-700.0, -30.0, "in [-700, -30]")
-_DEFAULT_LOG_TRUNCATION = -80.0
-# Share of the window's volume in that of its box: the disc in a square, the ball in a cube.
-_ROUNDNESS = {2: 1.0, 3: math.pi / 4.0, 4: math.pi / 6.0}
 
 # Rounding of a mass and of a privacy loss, some ten times what the tests find. Outputs whose ratios
 # differ by up to 8 units of rounding are merged, which moves a loss by less than is allowed here.
@@ -42,135 +24,7 @@ _LOSS_ROUNDING = 4e-15
 _DIVERGENCE_TRUNCATION = 1e-13
 _MOST_STEPS = 200
 
-_ELSEWHERE = (
-    "homogeneous backgrounds, where the others all hold one input, have a bracket at any n, and "
-    "worst_case_profile bounds all datasets"
-)
-
-_Side = Literal["forward", "reverse"]
-_OTHER_SIDE: dict[_Side, _Side] = {"forward": "reverse", "reverse": "forward"}
-_SIGN = {"forward": 1.0, "reverse": -1.0}
-
-
-class _Chunk(NamedTuple):
-    """Points ``(loss, log mass)`` in the order of their losses, and the tails of the strides."""
-
-    points: FloatArray
-    sums: FloatArray
-
-
-class _Tail(NamedTuple):
-    """The sums of ``M (1 - exp(epsilon - L))`` and of ``M exp(epsilon - L)`` over L > epsilon."""
-
-    log_scale: float
-    excess: float
-    slope: float
-
-
-def _group(count: float, p: float, log_p: float) -> list[float]:
-    return [count, p, 1.0 - p, log_p, math.log1p(-p) if p < 1.0 else -math.inf]
-
-
-def _output_rows(merged: MergedRows, n: int, k: int) -> tuple[FloatArray, float]:
-    """Return the kernels' row of each output, and n minus the sum of their means."""
-    rest, share = Fraction(2 * (n - k) - 1, 2), Fraction(2 * k + 1, 2)
-    pi, rho = float(share / n), float(rest / n)
-    table = np.zeros((merged.rows.shape[1], 13))
-    defect = Fraction(n)
-    for row, (a, b), (log_a, log_b), loss in zip(
-        table, merged.rows.T, merged.log_rows.T, merged.log_ratios[1].tolist(), strict=True
-    ):
-        mean = rest * Fraction(float(a)) + share * Fraction(float(b))
-        defect -= mean
-        row[5] = float(mean)
-        row[6] = float(mean - Fraction(float(mean)))
-        row[7] = np.logaddexp(math.log(rest) + log_a, math.log(share) + log_b)
-        # with numerator and denominator divided by the larger of 1 and exp(loss)
-        fade = math.exp(-abs(loss))
-        near, far = (fade, 1.0) if loss > 0.0 else (1.0, fade)
-        row[8] = math.copysign(-math.expm1(-abs(loss)), loss) / (rho * near + pi * far)
-        row[9] = far / (rho * near + pi * far)
-        row[10] = math.expm1(loss) if loss < 700.0 else math.inf
-        row[11] = math.exp(loss) if loss < 700.0 else math.inf
-        row[12] = math.copysign(1.0, loss) if math.isinf(loss) else 0.0
-        odds = math.log(share / rest) + loss if math.isfinite(loss) else 0.0
-        log_t, log_u = (-float(np.logaddexp(0.0, sign * odds)) for sign in (-1.0, 1.0))
-        row[:5] = 0.0, math.exp(log_t), math.exp(log_u), log_t, log_u
-        if math.isfinite(loss):
-            row[1], row[2] = pi * row[9], rho * near / (rho * near + pi * far)
-    return table, float(defect)
-
-
-class _Window:
-    """Ranges of the outputs after the first, and what they leave out of Q and of P."""
-
-    def __init__(self, merged: MergedRows, n: int, k: int, log_truncation: float) -> None:
-        self.log_truncation = log_truncation
-        self.outside = np.zeros(2)  # in units of exp(log_truncation), which is 1 for no truncation
-        self._n = n
-        outputs = merged.rows.shape[1]
-        if log_truncation == -math.inf:
-            self.box = np.tile([0.0, n + 1.0], (outputs - 1, 1))
-            self.n_points = float(math.comb(n + outputs - 1, outputs - 1))
-            return
-        # an eighth for either end of at most 3 ranges; the lines have the quarter that is left
-        limit = log_truncation - math.log(8.0)
-        box = []
-        for y in range(1, outputs):
-            a, b = (_group(0.0, merged.rows[x, y], merged.log_rows[x, y]) for x in (0, 1))
-            laws = [np.array([a, b]) for _ in range(2)]
-            laws[0][:, 0] = n - k, k
-            laws[1][:, 0] = n - k - 1, k + 1
-            low, high = self._range(laws, limit)
-            for law, groups in enumerate(laws):
-                for log_left in (log_lower_tail(low - 1, groups), log_upper_tail(high + 1, groups)):
-                    self.outside[law] += math.exp(log_left - log_truncation)
-            box.append((low, high - low + 1.0))
-        self.box = np.array(box)
-        correlation = self._correlation(merged, k)
-        self.n_points = float(self.box[:, 1].prod()) * _ROUNDNESS[outputs] * correlation
-
-    def _range(self, laws: list[FloatArray], limit: float) -> tuple[float, float]:
-        """Return the ends of the counts outside which each law has at most exp(limit) a side."""
-        low, high = 0, self._n
-        while low < high:  # what lies below ``low`` is negligible
-            middle = (low + high + 1) // 2
-            if all(log_lower_tail(middle - 1.0, groups) <= limit for groups in laws):
-                low = middle
-            else:
-                high = middle - 1
-        first, low, high = low, 0, self._n
-        while low < high:  # what lies above ``high`` is negligible
-            middle = (low + high) // 2
-            if all(log_upper_tail(middle + 1.0, groups) <= limit for groups in laws):
-                high = middle
-            else:
-                low = middle + 1
-        return float(first), float(high)
-
-    def _correlation(self, merged: MergedRows, k: int) -> float:
-        """Return the root of the determinant of the correlations of the outputs but the first."""
-        covariance = np.zeros((len(self.box), len(self.box)))
-        for row, count in zip(merged.rows[:, 1:], (self._n - k, k), strict=True):
-            covariance += count * (np.diag(row) - np.outer(row, row))
-        deviations = np.sqrt(np.diag(covariance))
-        if not deviations.min() > 0.0:
-            return 1.0
-        correlations = covariance / np.outer(deviations, deviations)
-        return math.sqrt(max(float(np.linalg.det(correlations)), 1e-4))
-
-
-def _chosen_window(merged: MergedRows, n: int, k: int, log_truncation: float | None) -> _Window:
-    if log_truncation is not None:
-        return _Window(merged, n, k, log_truncation)
-    outputs = merged.rows.shape[1]
-    if math.comb(n + outputs - 1, outputs - 1) <= _CHEAP_POINTS:
-        return _Window(merged, n, k, -math.inf)
-    window = _Window(merged, n, k, _DEFAULT_LOG_TRUNCATION)
-    deeper = _DEFAULT_LOG_TRUNCATION * (_CHEAP_POINTS / window.n_points) ** (2.0 / (outputs - 1))
-    if deeper < _DEFAULT_LOG_TRUNCATION:
-        window = _Window(merged, n, k, max(deeper, _LOG_TRUNCATION.low))
-    return window
+_OTHER_SIDE: dict[Side, Side] = {"forward": "reverse", "reverse": "forward"}
 
 
 @final
@@ -182,27 +36,26 @@ class LatticeProfile(PrivacyProfile):
         foreign = sorted(set(experiment.others) - {a, b})
         if foreign:
             raise ValueError(
-                f"others must hold inputs {a} and {b} only, got {foreign}; {_ELSEWHERE}"
+                f"others must hold inputs {a} and {b} only, got {foreign}; {ELSEWHERE}"
             )
         merged = experiment.randomizer.merged((a, b))
         outputs = merged.rows.shape[1]
         if outputs > _MOST_OUTPUTS:
             raise ValueError(
                 f"outputs must form at most {_MOST_OUTPUTS} groups of equal ratio, got {outputs}; "
-                f"{_ELSEWHERE}"
+                f"{ELSEWHERE}"
             )
         self._experiment = experiment
-        self._losses: dict[_Side, float] = {
+        self._losses: dict[Side, float] = {
             "forward": float(merged.log_ratios[1].max()),
             "reverse": float((-merged.log_ratios[1]).max()),
         }
-        self._chunks: dict[_Side, list[_Chunk]] = {"forward": [], "reverse": []}
-        self._log_outside: dict[_Side, float] = {"forward": -math.inf, "reverse": -math.inf}
-        self._n_points = 0
         if outputs > 1:
-            self._sum_lattice(merged, log_truncation)
+            self._require_normal(merged)
+        k = experiment.others.get(b, 0)
+        self._points = LatticePoints(merged, experiment.n, k, log_truncation)
 
-    def _sum_lattice(self, merged: MergedRows, log_truncation: float | None) -> None:
+    def _require_normal(self, merged: MergedRows) -> None:
         lost = (merged.rows == 0.0) & (merged.log_rows > -math.inf)
         if lost.any():
             smallest = float(merged.log_rows[lost].min())
@@ -210,66 +63,6 @@ class LatticeProfile(PrivacyProfile):
                 f"probabilities must be at least 1e-308, got exp({smallest!r}) for "
                 f"{self._experiment.randomizer!r}"
             )
-        n, k = self.n, self._experiment.others.get(self._experiment.pair[1], 0)
-        # lines of points run between the two outputs that vary most
-        rows = merged.rows
-        order = np.argsort(-((n - k) * rows[0] * (1.0 - rows[0]) + k * rows[1] * (1.0 - rows[1])))
-        merged = MergedRows(*(np.ascontiguousarray(part[:, order]) for part in merged))
-        window = _chosen_window(merged, n, k, log_truncation)
-        self._require_storage(window.n_points)
-
-        outputs, defect = _output_rows(merged, n, k)
-        pi, rho = (k + 0.5) / n, (n - k - 0.5) / n
-        labels = np.array([n, pi, rho, math.log(pi), math.log(rho)])
-        truncated = window.log_truncation > -math.inf
-        # two ends a line, a quarter of the truncation in all
-        log_line = window.log_truncation - math.log(8.0 * float(window.box[1:, 1].prod()))
-        law = np.array(
-            [
-                n,
-                k,
-                stirling_error(float(n)) + 0.5 * math.log(2.0 * math.pi * n) - defect,
-                log_binomial_mass(float(k), labels),
-                log_binomial_mass(k + 1.0, labels),
-                rho / (n - k),
-                log_line,
-                window.log_truncation if truncated else 0.0,
-            ]
-        )
-        longest_line = int(window.box[0, 1])
-        buffer = np.empty((max(_POINTS_A_CHUNK, longest_line), 2))
-        line = 0
-        while True:
-            line, count = fill_points(line, window.box, outputs, law, buffer, window.outside)
-            self._store(buffer[:count])
-            self._require_storage(self._n_points)
-            if line == 0:
-                break
-        if truncated:
-            # an underflow is no proof that nothing was left out; tails are rounded
-            mass_q, mass_p = np.log(1.000001 * np.maximum(window.outside, 1e-300)).tolist()
-            self._log_outside["forward"] = window.log_truncation + mass_p
-            self._log_outside["reverse"] = window.log_truncation + mass_q
-
-    def _require_storage(self, n_points: float) -> None:
-        if n_points > _MOST_POINTS:
-            raise ValueError(
-                f"the histograms must be at most {_MOST_POINTS}, got about {n_points:.2g} at n = "
-                f"{self.n}; {_ELSEWHERE}"
-            )
-
-    def _store(self, points: FloatArray) -> None:
-        self._n_points += len(points)
-        for side in self._chunks:
-            kept = points[points[:, 0] >= 0.0 if side == "forward" else points[:, 0] < 0.0]
-            if len(kept) == 0:
-                continue
-            kept[:, 0] = np.abs(kept[:, 0])
-            # as complex numbers the pairs are sorted in place
-            kept.view(np.complex128).sort(axis=0)
-            sums = np.empty((-(-len(kept) // POINTS_A_STRIDE), 4))
-            fill_tail_sums(kept, sums)
-            self._chunks[side].append(_Chunk(kept, sums))
 
     @property
     def experiment(self) -> ShuffleExperiment:
@@ -284,20 +77,19 @@ class LatticeProfile(PrivacyProfile):
     @property
     def n_points(self) -> int:
         """Number of histograms that are stored, 16 bytes each."""
-        return self._n_points
+        return self._points.n_points
 
     @property
     def validity(self) -> Validity:
         """EXACT if no histogram was left out, else UPPER_BOUND."""
-        complete = max(self._log_outside.values()) == -math.inf
-        return Validity.EXACT if complete else Validity.UPPER_BOUND
+        return Validity.EXACT if self._points.complete else Validity.UPPER_BOUND
 
     @property
     def method(self) -> str:
         """How the numbers are computed, in a few words."""
-        left_out = max(self._log_outside.values())
-        window = "all" if left_out == -math.inf else f"all but exp({left_out:.0f})"
-        return f"sum over {self._n_points} histograms, {window} of the mass, by contour sums"
+        left_out = max(self._points.log_outside.values())
+        window = "all" if self._points.complete else f"all but exp({left_out:.0f})"
+        return f"sum over {self._points.n_points} histograms, {window} of the mass, by contour sums"
 
     @property
     def source(self) -> str:
@@ -311,18 +103,10 @@ class LatticeProfile(PrivacyProfile):
         return self._experiment.to_dict()
 
     @staticmethod
-    def _sides(direction: Direction) -> tuple[_Side, ...]:
+    def _sides(direction: Direction) -> tuple[Side, ...]:
         return ("forward", "reverse") if direction == "both" else (direction,)
 
-    def _tail(self, epsilon: float, side: _Side) -> _Tail:
-        # below inf, so that an infinite loss exceeds it
-        finite = min(epsilon, float(np.finfo(np.float64).max))
-        sums = np.array([-math.inf, 0.0, 0.0])
-        for chunk in self._chunks[side]:
-            add_to_tail(finite, chunk.points, chunk.sums, sums)
-        return _Tail(*sums.tolist())
-
-    def _rounding(self, epsilon: float, tail: _Tail) -> float:
+    def _rounding(self, epsilon: float, tail: Tail) -> float:
         """Return how far rounding may have moved the excess of a tail."""
         mass = _MASS_ROUNDING + _MASS_ROUNDING_PER_USER * self.n
         if math.isfinite(tail.log_scale):
@@ -330,20 +114,20 @@ class LatticeProfile(PrivacyProfile):
         loss = _LOSS_ROUNDING + 4.0 * np.finfo(np.float64).eps * min(epsilon, 1e3)
         return mass * tail.excess + loss * tail.slope
 
-    def _log_sides(self, epsilon: float, side: _Side) -> tuple[float, float, float]:
+    def _log_sides(self, epsilon: float, side: Side) -> tuple[float, float, float]:
         """Return the lower bound, the sum inside and the upper bound of log delta."""
         if epsilon >= self._losses[side] < math.inf:
             return -math.inf, -math.inf, -math.inf
-        tail = self._tail(epsilon, side)
+        tail = self._points.tail(epsilon, side)
         rounding = self._rounding(epsilon, tail)
         with np.errstate(divide="ignore"):
             inside = np.array(
                 [max(tail.excess - rounding, 0.0), tail.excess, tail.excess + rounding]
             )
             lower, value, upper = (tail.log_scale + np.log(inside)).tolist()
-        return lower, value, float(np.logaddexp(upper, self._log_outside[side]))
+        return lower, value, float(np.logaddexp(upper, self._points.log_outside[side]))
 
-    def _safe_log_delta(self, epsilon: float, side: _Side) -> float:
+    def _safe_log_delta(self, epsilon: float, side: Side) -> float:
         _, value, upper = self._log_sides(epsilon, side)
         return min(value if self.validity is Validity.EXACT else upper, 0.0)
 
@@ -375,7 +159,7 @@ class LatticeProfile(PrivacyProfile):
             ]
         )
 
-    def _safe_epsilon(self, log_delta: float, side: _Side) -> float:
+    def _safe_epsilon(self, log_delta: float, side: Side) -> float:
         """Return the smallest epsilon up to a few units whose log delta is at most ``log_delta``.
 
         Delta is convex and piecewise linear in exp(epsilon), so a Newton step from where it is too
@@ -393,7 +177,7 @@ class LatticeProfile(PrivacyProfile):
         for _ in range(_MOST_STEPS):
             if high < math.inf and high - low <= 1e-14 * high:
                 break
-            tail = self._tail(low, side)
+            tail = self._points.tail(low, side)
             if tail.slope == 0.0:  # only what was left out remains
                 break
             ratio = math.exp(min(value + log_delta - tail.log_scale, 700.0)) / tail.slope
@@ -426,7 +210,7 @@ class LatticeProfile(PrivacyProfile):
             ]
         )
 
-    def _type_two_error(self, alpha: float, side: _Side) -> float:
+    def _type_two_error(self, alpha: float, side: Side) -> float:
         """Return the highest of the lines below the trade-off function, at level alpha.
 
         Every epsilon gives two lines, ``1 - delta - exp(epsilon) alpha`` and ``exp(-epsilon)
@@ -435,11 +219,11 @@ class LatticeProfile(PrivacyProfile):
         """
 
         def null_mass(epsilon: float) -> float:
-            tail = self._tail(epsilon, side)
+            tail = self._points.tail(epsilon, side)
             return tail.slope * math.exp(tail.log_scale - epsilon)
 
         def other_mass(epsilon: float) -> float:
-            tail = self._tail(epsilon, _OTHER_SIDE[side])
+            tail = self._points.tail(epsilon, _OTHER_SIDE[side])
             return (tail.excess + tail.slope) * math.exp(tail.log_scale)
 
         steep = self._crossing(null_mass, alpha, side)
@@ -448,15 +232,12 @@ class LatticeProfile(PrivacyProfile):
         other = 1.0 - math.exp(self._safe_log_delta(flat, _OTHER_SIDE[side])) - alpha
         return max(line, math.exp(-flat) * other, 0.0)
 
-    def _crossing(self, mass: Callable[[float], float], level: float, side: _Side) -> float:
+    def _crossing(self, mass: Callable[[float], float], level: float, side: Side) -> float:
         """Return the least epsilon, a finite loss or 0, with no more than ``level`` beyond it."""
         if mass(0.0) <= level:
             return 0.0
         low = 0.0
-        high = max(
-            float(np.max(chunk.points[:, 0], initial=0.0, where=chunk.points[:, 0] < math.inf))
-            for chunk in self._chunks[side]
-        )
+        high = self._points.largest_finite_loss(side)
         while low < (middle := 0.5 * (low + high)) < high:
             if mass(middle) <= level:
                 high = middle
@@ -464,23 +245,7 @@ class LatticeProfile(PrivacyProfile):
                 low = middle
         return high
 
-    def _divergence(self, order_excess: float, side: _Side) -> tuple[float, float]:
-        """Return a Renyi divergence, or Jensen-Shannon for nan, and the sum it is formed from."""
-        partial = np.array([0.0, -math.inf, 0.0])
-        for half, chunks in self._chunks.items():
-            sign = _SIGN[half] * _SIGN[side]
-            for chunk in chunks:
-                add_to_divergence(order_excess, sign, chunk.points, partial)
-        total, largest, scaled = partial.tolist()
-        if math.isnan(order_excess) or order_excess == 0.0:
-            return total, total
-        if -0.5 < order_excess * total < math.inf:
-            return math.log1p(order_excess * total) / order_excess, total
-        # the sum is not near 1, so its terms are added as they are
-        log_moment = largest + math.log(scaled) if scaled > 0.0 else -math.inf
-        return log_moment / order_excess, total
-
-    def _renyi(self, order: float, side: _Side) -> float:
+    def _renyi(self, order: float, side: Side) -> float:
         loss = self._losses[side]
         if loss == 0.0:
             return 0.0
@@ -488,9 +253,9 @@ class LatticeProfile(PrivacyProfile):
             return order / (1.0 - order) * self._renyi(1.0 - order, _OTHER_SIDE[side])
         if order == math.inf or (loss == math.inf and order >= 1.0):
             return loss
-        value, total = self._divergence(order - 1.0, side)
+        value, total = self._points.divergence(order - 1.0, side)
         # outside the window the likelihood ratio may be as large as anywhere
-        log_outside = self._log_outside[side]
+        log_outside = self._points.log_outside[side]
         if order > 1.0 and log_outside > -math.inf:
             slack = math.log(_DIVERGENCE_TRUNCATION * total) - math.log1p(loss) - log_outside
             if (order - 1.0) * loss > slack:
@@ -572,7 +337,7 @@ class LatticeProfile(PrivacyProfile):
         float
             The divergence (not its square root). Accuracy and cost as for `renyi`.
         """
-        return self._divergence(math.nan, "forward")[0]
+        return self._points.divergence(math.nan, "forward")[0]
 
     def __repr__(self) -> str:
         return f"<LatticeProfile of {self._experiment!r}>"
@@ -614,7 +379,7 @@ def lattice_profile(
     The likelihood ratio of a histogram is that of the number of users who hold b given the
     messages, a sum of binomial groups, one an output [1]_. Masses and ratios are contour sums,
     which are carried along the lines of the lattice from point to point
-    (`fastshuffle._kernels.lattice_pair`). The histograms are summed once; their masses and losses
+    (`fastshuffle._kernels.lattice_block`). The histograms are summed once; their masses and losses
     are kept in the order of the losses, so that delta at any epsilon costs a search.
 
     *What is left out* is bounded by the exact binomial tails of single outputs, by the exact mass
@@ -647,5 +412,5 @@ def lattice_profile(
     if not isinstance(experiment, ShuffleExperiment):
         raise TypeError(f"experiment must be a ShuffleExperiment, got {type(experiment).__name__}")
     if log_truncation is not None:
-        log_truncation = check_real("log_truncation", log_truncation, _LOG_TRUNCATION)
+        log_truncation = check_real("log_truncation", log_truncation, LOG_TRUNCATION)
     return LatticeProfile(experiment, log_truncation)
