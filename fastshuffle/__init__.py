@@ -16,7 +16,14 @@ from fastshuffle.exact import (
     worst_case_profile,
 )
 from fastshuffle.experiment import ShuffleExperiment
-from fastshuffle.limits import LimitProfile
+from fastshuffle.limits import (
+    LimitProfile,
+    WorstFisherConstant,
+    chi_square,
+    fisher_constant,
+    mixture_fisher_constant,
+    worst_fisher_constant,
+)
 from fastshuffle.profile import DeltaWarning, PrivacyProfile, Validity
 from fastshuffle.randomizers import (
     FrequencyRandomizer,
@@ -52,18 +59,22 @@ __all__ = [
     "Validity",
     "WorstCaseProfile",
     "WorstDataset",
+    "WorstFisherConstant",
     "asymmetric_randomized_response",
     "binary_local_hashing",
     "binary_randomized_response",
     "blanket_profile",
     "chernoff_profile",
+    "chi_square",
     "clone_profile",
     "discrete_laplace",
     "discretized_gaussian",
     "discretized_laplace",
     "exact_profile",
+    "fisher_constant",
     "hadamard_response",
     "k_randomized_response",
+    "mixture_fisher_constant",
     "optimized_local_hashing",
     "optimized_unary_encoding",
     "rappor",
@@ -72,6 +83,7 @@ __all__ = [
     "symmetric_unary_encoding",
     "variation_ratio_profile",
     "worst_case_profile",
+    "worst_fisher_constant",
 ]
 
 __version__ = "0.1.0"

@@ -5,5 +5,19 @@ states in ``region`` where it is meant.
 """
 
 from fastshuffle.limits._profile import LimitProfile
+from fastshuffle.limits.fisher import (
+    WorstFisherConstant,
+    chi_square,
+    fisher_constant,
+    mixture_fisher_constant,
+    worst_fisher_constant,
+)
 
-__all__ = ["LimitProfile"]
+__all__ = [
+    "LimitProfile",
+    "WorstFisherConstant",
+    "chi_square",
+    "fisher_constant",
+    "mixture_fisher_constant",
+    "worst_fisher_constant",
+]
