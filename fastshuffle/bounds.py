@@ -32,6 +32,8 @@ __all__ = [
     "variation_ratio_profile",
 ]
 
+BLANKET_SOURCE = "B. Balle, J. Bell, A. Gascon, K. Nissim, arXiv:1903.02837v2, privacy blanket"
+
 _RTOL = Interval(1e-9, 0.5, "in [1e-9, 0.5]")
 _AT_LEAST_ONE = Interval(1.0, math.inf, ">= 1")
 # A bound over all pairs of more inputs than this would take minutes.
@@ -149,7 +151,8 @@ def blanket_profile(
     References
     ----------
     .. [1] B. Balle, J. Bell, A. Gascon, K. Nissim, "The Privacy Blanket of the Shuffle Model",
-       CRYPTO 2019, arXiv:1903.02837v2, Lemmas 5.2 and 5.3.
+       CRYPTO 2019, arXiv:1903.02837v2, the bound of the divergence by an expectation under the
+       blanket.
 
     Examples
     --------
@@ -167,7 +170,7 @@ def blanket_profile(
         [law.reverse.curve(tolerance) for law in laws],
         users,
         "privacy blanket, its expectation bracketed on a lattice",
-        "B. Balle, J. Bell, A. Gascon, K. Nissim, arXiv:1903.02837v2, Lemmas 5.2 and 5.3",
+        BLANKET_SOURCE,
         {"randomizer": checked.to_dict(), "n": users, "pair": None if pair is None else list(pair)},
     )
 
@@ -204,8 +207,8 @@ def chernoff_profile(
     References
     ----------
     .. [1] B. Balle, J. Bell, A. Gascon, K. Nissim, "The Privacy Blanket of the Shuffle Model",
-       CRYPTO 2019, arXiv:1903.02837v2, Lemmas 5.2 and 5.3; the exponential inequality is added
-       here.
+       CRYPTO 2019, arXiv:1903.02837v2, the bound of the divergence by an expectation under the
+       blanket; the exponential inequality is added here.
     """
     checked = check_randomizer(randomizer)
     users = check_count("n", n, minimum=1)
@@ -215,8 +218,7 @@ def chernoff_profile(
         [law.reverse.chernoff_curve() for law in laws],
         users,
         "Chernoff bound of the privacy blanket",
-        "B. Balle, J. Bell, A. Gascon, K. Nissim, arXiv:1903.02837v2, Lemmas 5.2 and 5.3, with "
-        "(x)_+ <= exp(s x - 1) / s",
+        f"{BLANKET_SOURCE}, with (x)_+ <= exp(s x - 1) / s",
         {"randomizer": checked.to_dict(), "n": users, "pair": None if pair is None else list(pair)},
     )
 
@@ -269,7 +271,7 @@ def clone_profile(epsilon0: float, n: float, *, rtol: float = 1e-6) -> BracketPr
     References
     ----------
     .. [1] V. Feldman, A. McMillan, K. Talwar, "Hiding Among the Clones", FOCS 2021,
-       arXiv:2012.12803v3, Theorem 3.1 and Lemma 3.2.
+       arXiv:2012.12803v3, the reduction to clones of adaptive pure local randomizers.
 
     Examples
     --------
@@ -288,7 +290,7 @@ def clone_profile(epsilon0: float, n: float, *, rtol: float = 1e-6) -> BracketPr
         reverse,
         users,
         "clones, their expectation bracketed on a lattice",
-        "V. Feldman, A. McMillan, K. Talwar, arXiv:2012.12803v3, Theorem 3.1",
+        "V. Feldman, A. McMillan, K. Talwar, arXiv:2012.12803v3",
         {"epsilon0": local, "n": users},
     )
 
@@ -333,8 +335,9 @@ def stronger_clone_profile(
     References
     ----------
     .. [1] V. Feldman, A. McMillan, K. Talwar, "Stronger Privacy Amplification by Shuffling for
-       Renyi and Approximate Differential Privacy", SODA 2023, arXiv:2208.04591; the condition
-       above is the property that its proof uses.
+       Renyi and Approximate Differential Privacy", SODA 2023, arXiv:2208.04591. Its errata take
+       Theorems 3.1 and 3.2 back for general randomizers and keep them for a restricted class; the
+       condition above is the property that the argument here uses.
     """
     checked = check_randomizer(randomizer)
     users = check_count("n", n, minimum=1)
@@ -420,8 +423,8 @@ def variation_ratio_profile(
 
     References
     ----------
-    .. [1] S. Wang et al., "Shuffle Model of Differential Privacy: Numerical Composition for
-       Federated Learning", arXiv:2304.05007 (the parameters; the reduction is changed as above).
+    .. [1] S. Wang et al., "Privacy Amplification via Shuffling: Unified, Simplified, and
+       Tightened", arXiv:2304.05007v5 (the parameters; the reduction is changed as above).
     """
     ratio = check_real("p", p, _AT_LEAST_ONE)
     largest = 1.0 if ratio == math.inf else (ratio - 1.0) / (ratio + 1.0)
@@ -449,7 +452,7 @@ def variation_ratio_profile(
         reverse,
         users,
         "variation-ratio reduction with the common part revealed",
-        "S. Wang et al., arXiv:2304.05007, with the correction stated in the documentation",
+        "S. Wang et al., arXiv:2304.05007v5, with the correction stated in the documentation",
         {"p": ratio if ratio < math.inf else "inf", "beta": distance, "q": background_ratio,
          "n": users},
     )  # fmt: skip

@@ -25,7 +25,7 @@ nearly tie.
 References
 ----------
 .. [1] J. N. Darroch, "On the Distribution of the Number of Successes in Independent Trials",
-   Annals of Mathematical Statistics 35, 1964, Theorem 4.
+   Annals of Mathematical Statistics 35, 1964, the theorem on the mode.
 """
 
 import math

@@ -179,8 +179,8 @@ def worst_case_profile(
     References
     ----------
     .. [1] B. Balle, G. Barthe, M. Gaboardi, "Privacy Amplification by Subsampling: Tight Analyses
-       via Couplings and Divergences", arXiv:1807.01647v2, section 2 (joint convexity and
-       post-processing of the hockey-stick divergence).
+       via Couplings and Divergences", arXiv:1807.01647v2 (joint convexity and post-processing
+       of the hockey-stick divergence).
 
     Examples
     --------

@@ -10,7 +10,7 @@ from fastshuffle._background import BackgroundPair
 from fastshuffle._positive_part import Bracket
 from fastshuffle._supporting_lines import highest_supporting_line
 from fastshuffle._typing import Direction, FloatArray
-from fastshuffle.bounds import blanket_pairs
+from fastshuffle.bounds import BLANKET_SOURCE, blanket_pairs
 from fastshuffle.bracket import Curve
 from fastshuffle.exact.homogeneous import require_no_underflow
 from fastshuffle.exact.worst_case import WorstCaseProfile, WorstDataset
@@ -48,7 +48,7 @@ class GeneralWorstCase(WorstCaseProfile):
     @property
     def source(self) -> str:
         """The facts that the numbers rest on."""
-        return "B. Balle, J. Bell, A. Gascon, K. Nissim, arXiv:1903.02837v2, Lemmas 5.2 and 5.3"
+        return BLANKET_SOURCE
 
     def _above(self, epsilon: float) -> tuple[float, int]:
         """Return the largest blanket bound, and the place of its pair.

@@ -144,7 +144,7 @@ class PureProtocol(FrequencyRandomizer):
     ----------
     .. [1] T. Wang, J. Blocki, N. Li, S. Jha, "Locally Differentially Private Protocols for
        Frequency Estimation", USENIX Security 2017 (arXiv:1705.04421), the framework of pure
-       protocols: their definition, Theorem 1 (unbiased) and Theorem 2 (variance).
+       protocols: their definition, the unbiased estimator and its variance.
     """
 
     __slots__ = ()

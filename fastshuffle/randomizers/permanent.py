@@ -114,14 +114,14 @@ def rappor(k: int, *, f: float, p: float, q: float) -> Rappor:
     **Probabilities.** The bit of the input held is 1 and all others are 0. The permanent stage
     flips each bit with probability f / 2, the instantaneous stage reports it with p and q. So a
     bit of a report is 1 with probability ``q* = (f / 2) (p + q) + (1 - f) q`` for the input held
-    and ``p* = (f / 2) (p + q) + (1 - f) p`` for the others ([1]_, Lemma 1).
+    and ``p* = (f / 2) (p + q) + (1 - f) p`` for the others [1]_.
 
     **Privacy.** The largest log ratio of one report, `epsilon0`, is
-    ``|log(q* (1 - p*) / (p* (1 - q*)))|``, exactly and for every pair ([1]_, Theorem 2 with one
-    hash function). That of the permanent bits is ``2 log((1 - f / 2) / (f / 2))`` ([1]_, Theorem
-    1). Several reports of a user from the same permanent bits are no independent messages: their
-    joint loss exceeds that of one, up to the permanent one, and this randomizer does not describe
-    them. Every call of ``sample`` draws new permanent bits.
+    ``|log(q* (1 - p*) / (p* (1 - q*)))|``, exactly and for every pair, since two inputs differ in
+    two bits. That of the permanent bits is likewise ``2 log((1 - f / 2) / (f / 2))``. Several
+    reports of a user from the same permanent bits are no independent messages: their joint loss
+    exceeds that of one, up to the permanent one, and this randomizer does not describe them. Every
+    call of ``sample`` draws new permanent bits.
 
     **Decoder.** With C the messages with the bit of an input at 1, ``(C / n - p*) / (q* - p*)`` is
     unbiased for its frequency; the variance is ``(frequency q* (1 - q*) + (1 - frequency) p* (1 -
