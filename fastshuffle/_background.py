@@ -10,15 +10,17 @@ from fastshuffle._positive_part import (
     log_mean_positive_part,
     log_smallest_exponential_bound,
 )
-from fastshuffle._typing import FloatArray
+from fastshuffle._typing import FloatArray, IntArray
 from fastshuffle.bracket import Curve
 
-# Beyond this epsilon exp(epsilon) nears the end of a double; delta is bracketed by monotonicity.
-_LARGEST_EPSILON = 700.0
-# Rounding of a probability, of exp(epsilon), of a product and of a difference.
-_NUMERATOR_ROUNDING = 1e-15
-# Rounding of the mass outside the background and of the sum of both parts.
-_CLEAR_ROUNDING = 1e-14
+# Beyond this epsilon exp(epsilon / 2) nears the end of a double: there delta is bracketed by
+# monotonicity.
+_LARGEST_EPSILON = 1200.0
+_LOG_TWO = math.log(2.0)
+# Rounding of a few operations: of a probability, an exponential, a product and a difference.
+_ROUNDING = 1e-15
+# Rounding of the sum over the background and outside of it.
+_TOTAL_ROUNDING = 1e-14
 
 
 class BackgroundPair:
@@ -32,8 +34,13 @@ class BackgroundPair:
         revealed and tells nothing.
     n : int
         Number of messages in all.
-    loss : float
-        The largest privacy loss ``log(alternative / null)``, which may be inf.
+    losses : array of float, shape (d,), optional
+        ``log(alternative / null)``, to a few units in the last place; by default it is computed
+        from the two laws, for an upper bound. What it is where both are 0 has no effect.
+    revealed : float, default 0
+        The probability that another user's message is revealed: what ``background`` lacks to 1.
+    loss : float, optional
+        The largest privacy loss, from where on delta is 0; by default the largest of ``losses``.
 
     Notes
     -----
@@ -53,14 +60,24 @@ class BackgroundPair:
         null: FloatArray,
         *,
         n: int,
-        loss: float,
+        losses: FloatArray | None = None,
+        revealed: float = 0.0,
+        loss: float | None = None,
     ) -> None:
-        inside = background > 0.0
+        possible = (alternative > 0.0) | (null > 0.0) | (background > 0.0)
+        if losses is None:
+            # a denormal number has lost its relative accuracy; 0 is the safe side of a bound
+            null = np.where(null < np.finfo(np.float64).tiny, 0.0, null)
+            losses = _log_ratios(alternative, null)
         self._n = n
-        self._loss = loss
-        self._background = background[inside]
-        self._alternative, self._null = alternative[inside], null[inside]
-        self._alternative_beyond, self._null_beyond = alternative[~inside], null[~inside]
+        self._revealed = revealed
+        self._background, self._alternative, self._null, self._losses = (
+            x[possible] for x in (background, alternative, null, losses)
+        )
+        told = (self._alternative > 0.0) | (self._null > 0.0)
+        self._losses = np.where(told, self._losses, 0.0)
+        self._loss = float(self._losses[told].max(initial=0.0)) if loss is None else loss
+        self._inside = self._background > 0.0
 
     def curve(self, rtol: float) -> Curve:
         """Return the bracketed curve of P from Q."""
@@ -70,35 +87,62 @@ class BackgroundPair:
         """Return the curve of the Chernoff bound, ``(x)_+ <= exp(s x - 1) / s``."""
 
         def log_bracket(epsilon: float) -> Bracket:
-            clear = self._log_beyond(epsilon)
-            bound = log_smallest_exponential_bound(self._terms(min(epsilon, _LARGEST_EPSILON)))
-            upper = float(np.logaddexp(clear, bound - math.log(self._n)))
-            return Bracket(-math.inf, upper + _CLEAR_ROUNDING)
+            if epsilon > _LARGEST_EPSILON:
+                return log_bracket(_LARGEST_EPSILON)
+            _, high = self._numerators(epsilon)
+            exponent = self._exponent(high)
+            inside = log_smallest_exponential_bound(self._terms(high, exponent))
+            inside += exponent * _LOG_TWO - math.log(self._n)
+            return Bracket(-math.inf, self._log_total(epsilon, inside, high) + _TOTAL_ROUNDING)
 
         return Curve(log_bracket, self._loss, 1e-9)
 
-    def _terms(self, epsilon: float) -> list[Terms]:
-        values = (self._alternative - math.exp(epsilon) * self._null) / self._background
-        if not np.isfinite(values).all():
-            smallest = float(self._background.min())
-            raise ValueError(
-                "probabilities of a homogeneous background must be at least 1e-300 times those "
-                f"of the differing user, got {smallest!r}"
-            )
-        # the numerator is a difference of two rounded numbers
-        size = self._alternative + math.exp(epsilon) * self._null
-        errors = _NUMERATOR_ROUNDING * size / self._background
-        probabilities = self._background
-        missing = 1.0 - float(probabilities.sum())
-        if missing > 0.0:  # messages of the others that are revealed
-            values, errors = np.append(values, 0.0), np.append(errors, 0.0)
-            probabilities = np.append(probabilities, missing)
-        return [Terms(float(self._n), values, probabilities, errors)]
+    def _numerators(self, epsilon: float) -> tuple[FloatArray, FloatArray]:
+        """Return bounds on ``exp(-epsilon / 2) (alternative - exp(epsilon) null)``."""
+        above = self._losses - epsilon
+        alternative = self._alternative * math.exp(-0.5 * epsilon)
+        null = self._null * math.exp(0.5 * epsilon)
+        # relative to the larger of the two laws: the smaller may be 0 as a double
+        larger = (self._losses > 0.0) & (above > -1.0)
+        values = np.where(
+            larger,
+            -alternative * np.expm1(np.minimum(-above, 1.0)),
+            null * np.expm1(np.minimum(above, 0.0)),
+        )
+        finite = np.where(np.isfinite(self._losses), self._losses, 0.0)
+        errors = _ROUNDING * (np.abs(values) + alternative * (np.abs(finite) + epsilon))
+        return values - errors, values + errors
 
-    def _log_beyond(self, epsilon: float) -> float:
-        scaled = math.exp(min(epsilon, _LARGEST_EPSILON)) * self._null_beyond
-        clear = float(np.maximum(self._alternative_beyond - scaled, 0.0).sum())
-        return math.log(clear) if clear > 0.0 else -math.inf
+    def _terms(self, numerators: FloatArray, exponent: int) -> list[Terms]:
+        """Return the variables r, times ``2**-exponent``.
+
+        A value so low that the sum cannot be positive with it is raised as far as that goes.
+        """
+        mantissas, exponents = self._quotients(numerators)
+        with np.errstate(over="ignore"):
+            values = np.ldexp(mantissas, exponents - exponent)
+        values = np.maximum(values, -2.0 * self._n)
+        background = self._background[self._inside]
+        if self._revealed > 0.0:
+            values, background = np.append(values, 0.0), np.append(background, self._revealed)
+        return [Terms(float(self._n), values, background)]
+
+    def _quotients(self, numerators: FloatArray) -> tuple[FloatArray, IntArray]:
+        """Return r as mantissas and exponents: the background may be as small as a double goes."""
+        above, shift_above = np.frexp(numerators[self._inside])
+        below, shift_below = np.frexp(self._background[self._inside])
+        return above / below, shift_above.astype(np.int64) - shift_below
+
+    def _exponent(self, numerators: FloatArray) -> int:
+        """Return a power of two at which the largest r, if positive, is between 1/2 and 2."""
+        mantissas, exponents = self._quotients(numerators)
+        return int(exponents[mantissas > 0.0].max(initial=-5000))
+
+    def _log_total(self, epsilon: float, log_inside: float, numerators: FloatArray) -> float:
+        """Return the log of delta, from the part inside the background and the numerators."""
+        clear = float(np.maximum(numerators[~self._inside], 0.0).sum())
+        log_clear = math.log(clear) if clear > 0.0 else -math.inf
+        return 0.5 * epsilon + float(np.logaddexp(log_clear, log_inside))
 
     def _log_bracket(self, epsilon: float, rtol: float) -> Bracket:
         if epsilon == math.inf:
@@ -106,23 +150,36 @@ class BackgroundPair:
         if epsilon > _LARGEST_EPSILON:
             lower = self._log_bracket_at_infinity().lower
             return Bracket(lower, self._log_bracket(_LARGEST_EPSILON, rtol).upper)
-        inside = log_mean_positive_part(self._terms(epsilon), rtol)
-        clear = self._log_beyond(epsilon)
-        lower, upper = (float(np.logaddexp(clear, side - math.log(self._n))) for side in inside)
-        return Bracket(lower - _CLEAR_ROUNDING, upper + _CLEAR_ROUNDING)
+        low, high = self._numerators(epsilon)
+        exponent = self._exponent(high)
+        inside = log_mean_positive_part(
+            self._terms(low, exponent), self._terms(high, exponent), rtol
+        )
+        lower, upper = (
+            self._log_total(epsilon, side + exponent * _LOG_TWO - math.log(self._n), numerators)
+            for side, numerators in zip(inside, (low, high), strict=True)
+        )
+        return Bracket(lower - _TOTAL_ROUNDING, upper + _TOTAL_ROUNDING)
 
     def _log_bracket_at_infinity(self) -> Bracket:
         """Return the mass of the histograms that have all n messages outside the null."""
-        unseen = self._null == 0.0
-        revealed = max(0.0, 1.0 - float(self._background.sum()))
-        share = min(1.0, float(self._background[unseen].sum()) + revealed)
-        clear = float(self._alternative_beyond[self._null_beyond == 0.0].sum())
+        unseen = self._inside & (self._null == 0.0)
+        share = min(1.0, float(self._background[unseen].sum()) + self._revealed)
+        clear = float(self._alternative[~self._inside & (self._null == 0.0)].sum())
         inside = float(self._alternative[unseen].sum())
         with np.errstate(divide="ignore"):
             log_clear, log_inside = np.log([clear, inside])
             exponent = float(np.log(share)) * (self._n - 1) if self._n > 1 else 0.0
         # rounding of the share counts once for each of the others
-        slack = _NUMERATOR_ROUNDING * self._n
+        slack = _ROUNDING * self._n
         lower = float(np.logaddexp(log_clear, log_inside + exponent - slack))
         upper = float(np.logaddexp(log_clear, log_inside + min(0.0, exponent + slack)))
-        return Bracket(lower - _CLEAR_ROUNDING, upper + _CLEAR_ROUNDING)
+        return Bracket(lower - _TOTAL_ROUNDING, upper + _TOTAL_ROUNDING)
+
+
+def _log_ratios(alternative: FloatArray, null: FloatArray) -> FloatArray:
+    """Return log(alternative / null), where they are close from their difference."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        apart = np.log(alternative) - np.log(null)
+        close = np.log1p((alternative - null) / null)
+        return np.where(np.abs(apart) < 0.5, close, apart)

@@ -108,8 +108,11 @@ def blanket_pairs(
     for a, b in _pairs(randomizer, pair):
         w_a, w_b, blanket = randomizer.shared_rows((a, b))
         losses = randomizer.merged((a, b)).log_ratios[1]
-        forward = BackgroundPair(blanket, w_b, w_a, n=n, loss=float(losses.max()))
-        reverse = BackgroundPair(blanket, w_a, w_b, n=n, loss=float(-losses.min()))
+        revealed = float((w_a - blanket).sum())  # of terms >= 0: one minus their sum would cancel
+        forward, reverse = (
+            BackgroundPair(blanket, *laws, n=n, revealed=revealed, loss=float(loss))
+            for laws, loss in (((w_b, w_a), losses.max()), ((w_a, w_b), -losses.min()))
+        )
         found.append(BlanketPair((a, b), forward, reverse))
     return found
 
@@ -224,13 +227,17 @@ def chernoff_profile(
 
 
 def _two_clones(
-    shares: tuple[float, float], clone: float, n: int, *, loss: float, rtol: float
+    shares: tuple[float, float], revealed: float, n: int, *, clone: float, loss: float, rtol: float
 ) -> tuple[list[Curve], list[Curve]]:
-    """Return the curves when each other user sends either of two messages with chance ``clone``."""
+    """Return the curves when each other user sends either of two messages with chance ``clone``.
+
+    ``revealed`` is ``1 - 2 clone``, which that difference would not give when it is small.
+    """
     background = np.array([clone, clone])
     larger, smaller = np.array(shares), np.array(shares[::-1])
-    forward = BackgroundPair(background, larger, smaller, n=n, loss=loss)
-    reverse = BackgroundPair(background, smaller, larger, n=n, loss=loss)
+    losses = np.array([loss, -loss])
+    forward = BackgroundPair(background, larger, smaller, n=n, losses=losses, revealed=revealed)
+    reverse = BackgroundPair(background, smaller, larger, n=n, losses=-losses, revealed=revealed)
     return [forward.curve(rtol)], [reverse.curve(rtol)]
 
 
@@ -283,7 +290,12 @@ def clone_profile(epsilon0: float, n: float, *, rtol: float = 1e-6) -> BracketPr
     users = check_count("n", n, minimum=1)
     tolerance = check_real("rtol", rtol, _RTOL)
     forward, reverse = _two_clones(
-        _flip(local), 0.5 * math.exp(-local), users, loss=local, rtol=tolerance
+        _flip(local),
+        -math.expm1(-local),
+        users,
+        clone=0.5 * math.exp(-local),
+        loss=local,
+        rtol=tolerance,
     )
     return _upper_bound(
         forward,
@@ -345,9 +357,11 @@ def stronger_clone_profile(
     local = checked.epsilon0
     if local == math.inf:
         raise ValueError("randomizer must have a finite epsilon0, got inf")
-    _, flip = _flip(local)
+    keep, flip = _flip(local)
     _require_clones(checked, flip)
-    forward, reverse = _two_clones(_flip(local), flip, users, loss=local, rtol=tolerance)
+    forward, reverse = _two_clones(
+        (keep, flip), math.tanh(0.5 * local), users, clone=flip, loss=local, rtol=tolerance
+    )
     return _upper_bound(
         forward,
         reverse,
@@ -446,7 +460,14 @@ def variation_ratio_profile(
         raise ValueError(
             f"q must be at least 2 p beta / (p - 1) = {2.0 * shares[0]!r}, got {background_ratio!r}"
         )
-    forward, reverse = _two_clones(shares, clone, users, loss=math.log(ratio), rtol=tolerance)
+    forward, reverse = _two_clones(
+        shares,
+        (background_ratio - 2.0 * shares[0]) / background_ratio,
+        users,
+        clone=clone,
+        loss=math.log(ratio),
+        rtol=tolerance,
+    )
     return _upper_bound(
         forward,
         reverse,

@@ -1,7 +1,6 @@
 """The worst case of any finite randomizer: the blanket above, the best dataset found below."""
 
 import math
-from itertools import combinations
 from typing import final
 
 import numpy as np
@@ -12,7 +11,7 @@ from fastshuffle._supporting_lines import highest_supporting_line
 from fastshuffle._typing import Direction, FloatArray
 from fastshuffle.bounds import BLANKET_SOURCE, blanket_pairs
 from fastshuffle.bracket import Curve
-from fastshuffle.exact.homogeneous import require_no_underflow
+from fastshuffle.exact.homogeneous import underflows
 from fastshuffle.exact.worst_case import WorstCaseProfile, WorstDataset
 from fastshuffle.experiment import ShuffleExperiment
 from fastshuffle.randomizers import LocalRandomizer
@@ -24,8 +23,6 @@ class GeneralWorstCase(WorstCaseProfile):
 
     def __init__(self, randomizer: LocalRandomizer, n: int, rtol: float) -> None:
         super().__init__(randomizer, n, rtol)
-        for pair in combinations(randomizer.representative_inputs(), 2):
-            require_no_underflow(randomizer, randomizer.merged(pair))
         self._laws = [
             (pair, law)
             for (a, b), forward, reverse in blanket_pairs(randomizer, n)
@@ -71,8 +68,13 @@ class GeneralWorstCase(WorstCaseProfile):
         loss = self._blanket[place].loss
         best, others = -math.inf, a
         for z in sorted({a, b, *self._randomizer.representative_inputs()}):
-            background, null, alternative = self._randomizer.merged((z, a, b)).rows
-            law = BackgroundPair(background, alternative, null, n=self._n, loss=loss)
+            merged = self._randomizer.merged((a, b, z))
+            if underflows(merged):  # what cannot be computed is no lower bound
+                continue
+            null, alternative, background = merged.rows
+            law = BackgroundPair(
+                background, alternative, null, n=self._n, losses=merged.log_ratios[1], loss=loss
+            )
             value = law.curve(self._rtol).at(epsilon).lower
             if value > best:
                 best, others = value, z

@@ -2,21 +2,20 @@
 
 import math
 
+import numpy as np
+
 from fastshuffle._background import BackgroundPair
 from fastshuffle.bracket import BracketProfile
 from fastshuffle.experiment import ShuffleExperiment
 from fastshuffle.profile import Validity
-from fastshuffle.randomizers import LocalRandomizer, MergedRows
+from fastshuffle.randomizers import MergedRows
+
+_SMALLEST_PROBABILITY = float(np.finfo(np.float64).tiny)
 
 
-def require_no_underflow(randomizer: LocalRandomizer, merged: MergedRows) -> None:
-    """Raise a ValueError if a probability is positive but 0 as a double."""
-    lost = (merged.rows == 0.0) & (merged.log_rows > -math.inf)
-    if lost.any():
-        raise ValueError(
-            "probabilities must be at least 1e-308 where the outputs form more than 2 groups, got "
-            f"exp({float(merged.log_rows[lost].min())!r}) for {randomizer!r}"
-        )
+def underflows(merged: MergedRows) -> bool:
+    """Whether a probability is positive but not a double of full relative accuracy."""
+    return bool(((merged.rows < _SMALLEST_PROBABILITY) & (merged.log_rows > -math.inf)).any())
 
 
 def homogeneous_profile(
@@ -28,10 +27,15 @@ def homogeneous_profile(
     the others, in this order.
     """
     first, second, others = merged.rows
-    require_no_underflow(experiment.randomizer, merged)
+    if underflows(merged):
+        smallest = float(merged.log_rows[merged.log_rows > -math.inf].min())
+        raise ValueError(
+            f"probabilities must be at least {_SMALLEST_PROBABILITY:.3g} where the outputs form "
+            f"more than 2 groups, got exp({smallest!r}) for {experiment.randomizer!r}"
+        )
     losses = merged.log_ratios[1]
-    forward = BackgroundPair(others, second, first, n=experiment.n, loss=float(losses.max()))
-    reverse = BackgroundPair(others, first, second, n=experiment.n, loss=float(-losses.min()))
+    forward = BackgroundPair(others, second, first, n=experiment.n, losses=losses)
+    reverse = BackgroundPair(others, first, second, n=experiment.n, losses=-losses)
     return BracketProfile(
         {"forward": forward.curve(rtol), "reverse": reverse.curve(rtol)},
         n=experiment.n,
