@@ -8,7 +8,7 @@ from fastshuffle._background import BackgroundPair
 from fastshuffle.bracket import BracketProfile
 from fastshuffle.experiment import ShuffleExperiment
 from fastshuffle.profile import Validity
-from fastshuffle.randomizers import MergedRows
+from fastshuffle.randomizers import LocalRandomizer, MergedRows
 
 _SMALLEST_PROBABILITY = float(np.finfo(np.float64).tiny)
 
@@ -16,6 +16,16 @@ _SMALLEST_PROBABILITY = float(np.finfo(np.float64).tiny)
 def underflows(merged: MergedRows) -> bool:
     """Whether a probability is positive but not a double of full relative accuracy."""
     return bool(((merged.rows < _SMALLEST_PROBABILITY) & (merged.log_rows > -math.inf)).any())
+
+
+def require_no_underflow(randomizer: LocalRandomizer, merged: MergedRows) -> None:
+    """Raise a ValueError if a probability is positive but too small for a double."""
+    if underflows(merged):
+        smallest = float(merged.log_rows[merged.log_rows > -math.inf].min())
+        raise ValueError(
+            f"probabilities must be at least {_SMALLEST_PROBABILITY:.3g} where the outputs form "
+            f"more than 2 groups, got exp({smallest!r}) for {randomizer!r}"
+        )
 
 
 def homogeneous_profile(
@@ -27,12 +37,7 @@ def homogeneous_profile(
     the others, in this order.
     """
     first, second, others = merged.rows
-    if underflows(merged):
-        smallest = float(merged.log_rows[merged.log_rows > -math.inf].min())
-        raise ValueError(
-            f"probabilities must be at least {_SMALLEST_PROBABILITY:.3g} where the outputs form "
-            f"more than 2 groups, got exp({smallest!r}) for {experiment.randomizer!r}"
-        )
+    require_no_underflow(experiment.randomizer, merged)
     losses = merged.log_ratios[1]
     forward = BackgroundPair(others, second, first, n=experiment.n, losses=losses)
     reverse = BackgroundPair(others, first, second, n=experiment.n, losses=-losses)
