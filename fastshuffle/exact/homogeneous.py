@@ -14,8 +14,11 @@ _SMALLEST_PROBABILITY = float(np.finfo(np.float64).tiny)
 
 
 def underflows(merged: MergedRows) -> bool:
-    """Whether a probability is positive but not a double of full relative accuracy."""
-    return bool(((merged.rows < _SMALLEST_PROBABILITY) & (merged.log_rows > -math.inf)).any())
+    """Whether a probability is so small that its double is 0 or has lost digits."""
+    small = (merged.rows < _SMALLEST_PROBABILITY) & (merged.log_rows > -math.inf)
+    with np.errstate(divide="ignore"):
+        lost = np.log(merged.rows[small]) - merged.log_rows[small]
+    return bool((np.abs(lost) > 1e-12).any())
 
 
 def require_no_underflow(randomizer: LocalRandomizer, merged: MergedRows) -> None:
