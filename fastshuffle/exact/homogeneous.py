@@ -26,8 +26,8 @@ def require_no_underflow(randomizer: LocalRandomizer, merged: MergedRows) -> Non
     if underflows(merged):
         smallest = float(merged.log_rows[merged.log_rows > -math.inf].min())
         raise ValueError(
-            f"probabilities must be at least {_SMALLEST_PROBABILITY:.3g} where the outputs form "
-            f"more than 2 groups, got exp({smallest!r}) for {randomizer!r}"
+            "probabilities must be at least 1e-308 where the outputs form more than 2 groups, got "
+            f"exp({smallest!r}) for {randomizer!r}"
         )
 
 
