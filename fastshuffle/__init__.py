@@ -17,11 +17,16 @@ from fastshuffle.exact import (
 )
 from fastshuffle.experiment import ShuffleExperiment
 from fastshuffle.limits import (
+    GaussianProfile,
     LimitProfile,
+    TangentProfile,
     WorstFisherConstant,
     chi_square,
     fisher_constant,
+    gaussian_profile,
+    gdp_mu,
     mixture_fisher_constant,
+    tangent_profile,
     worst_fisher_constant,
 )
 from fastshuffle.profile import DeltaWarning, PrivacyProfile, Validity
@@ -50,12 +55,14 @@ __all__ = [
     "DeltaWarning",
     "ExactProfile",
     "FrequencyRandomizer",
+    "GaussianProfile",
     "LimitProfile",
     "LocalRandomizer",
     "MergedRows",
     "PrivacyProfile",
     "Randomizer",
     "ShuffleExperiment",
+    "TangentProfile",
     "Validity",
     "WorstCaseProfile",
     "WorstDataset",
@@ -72,6 +79,8 @@ __all__ = [
     "discretized_laplace",
     "exact_profile",
     "fisher_constant",
+    "gaussian_profile",
+    "gdp_mu",
     "hadamard_response",
     "k_randomized_response",
     "mixture_fisher_constant",
@@ -81,6 +90,7 @@ __all__ = [
     "stronger_clone_profile",
     "subset_selection",
     "symmetric_unary_encoding",
+    "tangent_profile",
     "variation_ratio_profile",
     "worst_case_profile",
     "worst_fisher_constant",

@@ -5,6 +5,7 @@ states in ``region`` where it is meant.
 """
 
 from fastshuffle.limits._profile import LimitProfile
+from fastshuffle.limits.domination import gdp_mu
 from fastshuffle.limits.fisher import (
     WorstFisherConstant,
     chi_square,
@@ -12,12 +13,23 @@ from fastshuffle.limits.fisher import (
     mixture_fisher_constant,
     worst_fisher_constant,
 )
+from fastshuffle.limits.gaussian import (
+    GaussianProfile,
+    TangentProfile,
+    gaussian_profile,
+    tangent_profile,
+)
 
 __all__ = [
+    "GaussianProfile",
     "LimitProfile",
+    "TangentProfile",
     "WorstFisherConstant",
     "chi_square",
     "fisher_constant",
+    "gaussian_profile",
+    "gdp_mu",
     "mixture_fisher_constant",
+    "tangent_profile",
     "worst_fisher_constant",
 ]
