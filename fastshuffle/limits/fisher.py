@@ -16,7 +16,6 @@ import numpy as np
 
 from fastshuffle._typing import FloatArray
 from fastshuffle._validation import PROBABILITY, check_count, check_real
-from fastshuffle.exact.homogeneous import require_no_underflow
 from fastshuffle.experiment import ShuffleExperiment
 from fastshuffle.randomizers import LocalRandomizer, MergedRows
 
@@ -284,7 +283,12 @@ def check_pair(randomizer: Any, pair: Any) -> tuple[int, int]:
 
 def _merged(randomizer: LocalRandomizer, inputs: tuple[int, ...]) -> MergedRows:
     merged = randomizer.merged(inputs)
-    require_no_underflow(randomizer, merged)
+    lost = (merged.rows == 0.0) & (merged.log_rows > -math.inf)
+    if lost.any():
+        raise ValueError(
+            "probabilities must be at least 1e-308, got "
+            f"exp({float(merged.log_rows[lost].min())!r}) for {randomizer!r}"
+        )
     return merged
 
 
