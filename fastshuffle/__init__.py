@@ -17,11 +17,13 @@ from fastshuffle.exact import (
 )
 from fastshuffle.experiment import ShuffleExperiment
 from fastshuffle.limits import (
+    EdgeworthProfile,
     GaussianProfile,
     LimitProfile,
     TangentProfile,
     WorstFisherConstant,
     chi_square,
+    edgeworth_profile,
     fisher_constant,
     gaussian_profile,
     gdp_mu,
@@ -53,6 +55,7 @@ from fastshuffle.randomizers import (
 __all__ = [
     "BracketProfile",
     "DeltaWarning",
+    "EdgeworthProfile",
     "ExactProfile",
     "FrequencyRandomizer",
     "GaussianProfile",
@@ -77,6 +80,7 @@ __all__ = [
     "discrete_laplace",
     "discretized_gaussian",
     "discretized_laplace",
+    "edgeworth_profile",
     "exact_profile",
     "fisher_constant",
     "gaussian_profile",

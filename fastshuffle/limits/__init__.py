@@ -6,6 +6,7 @@ states in ``region`` where it is meant.
 
 from fastshuffle.limits._profile import LimitProfile
 from fastshuffle.limits.domination import gdp_mu
+from fastshuffle.limits.edgeworth import EdgeworthProfile, edgeworth_profile
 from fastshuffle.limits.fisher import (
     WorstFisherConstant,
     chi_square,
@@ -21,11 +22,13 @@ from fastshuffle.limits.gaussian import (
 )
 
 __all__ = [
+    "EdgeworthProfile",
     "GaussianProfile",
     "LimitProfile",
     "TangentProfile",
     "WorstFisherConstant",
     "chi_square",
+    "edgeworth_profile",
     "fisher_constant",
     "gaussian_profile",
     "gdp_mu",

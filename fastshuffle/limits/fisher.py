@@ -16,6 +16,7 @@ import numpy as np
 
 from fastshuffle._typing import FloatArray
 from fastshuffle._validation import PROBABILITY, check_count, check_real
+from fastshuffle.exact.homogeneous import underflows
 from fastshuffle.experiment import ShuffleExperiment
 from fastshuffle.randomizers import LocalRandomizer, MergedRows
 
@@ -283,11 +284,10 @@ def check_pair(randomizer: Any, pair: Any) -> tuple[int, int]:
 
 def _merged(randomizer: LocalRandomizer, inputs: tuple[int, ...]) -> MergedRows:
     merged = randomizer.merged(inputs)
-    lost = (merged.rows == 0.0) & (merged.log_rows > -math.inf)
-    if lost.any():
+    if underflows(merged):
+        smallest = float(merged.log_rows[merged.log_rows > -math.inf].min())
         raise ValueError(
-            "probabilities must be at least 1e-308, got "
-            f"exp({float(merged.log_rows[lost].min())!r}) for {randomizer!r}"
+            f"probabilities must be at least 1e-308, got exp({smallest!r}) for {randomizer!r}"
         )
     return merged
 
