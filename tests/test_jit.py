@@ -55,6 +55,7 @@ from fastshuffle._kernels import _jit
 
 warnings.simplefilter("ignore", fs.DeltaWarning)
 asymmetric = fs.Randomizer([[0.8, 0.2], [0.5, 0.5], [0.9, 0.1]])
+sparse = fs.binary_randomized_response(5.0)
 for n in (1, 2, 30, 2000):
     for experiment in (
         fs.ShuffleExperiment(asymmetric, n, k=n // 3),
@@ -68,6 +69,8 @@ for n in (1, 2, 30, 2000):
         profile.to_json(epsilon=[0.1], delta=[1e-6])
     worst = fs.worst_case_profile(asymmetric, n)
     worst.delta(0.05), worst.epsilon(1e-6), worst.argmax(0.05), worst.trade_off(0.1)
+    limit = fs.skellam_profile(fs.ShuffleExperiment(sparse, n, k=n // 3))
+    limit.delta(0), limit.delta([0.0, 0.1]), limit.epsilon(1e-6), limit.trade_off(0.1)
 
 
 

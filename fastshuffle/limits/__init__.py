@@ -20,11 +20,13 @@ from fastshuffle.limits.gaussian import (
     gaussian_profile,
     tangent_profile,
 )
+from fastshuffle.limits.poisson import ShiftProfile, poisson_profile, skellam_profile
 
 __all__ = [
     "EdgeworthProfile",
     "GaussianProfile",
     "LimitProfile",
+    "ShiftProfile",
     "TangentProfile",
     "WorstFisherConstant",
     "chi_square",
@@ -33,6 +35,8 @@ __all__ = [
     "gaussian_profile",
     "gdp_mu",
     "mixture_fisher_constant",
+    "poisson_profile",
+    "skellam_profile",
     "tangent_profile",
     "worst_fisher_constant",
 ]

@@ -35,9 +35,9 @@ class LimitProfile(PrivacyProfile):
     """The curve of a limit law in place of the exact one: an APPROXIMATION, no guarantee.
 
     The functions of `fastshuffle.limits` return it. A limit proves nothing about delta at a given
-    n, so ``bounds`` is the trivial (0, 1) everywhere; ``delta``, ``epsilon`` and ``trade_off``
-    belong to the curve of the limit law itself. ``region`` says where that curve is meant to be
-    near the exact one.
+    n, so ``bounds`` is the trivial (0, 1) unless the kind of limit says otherwise; ``delta``,
+    ``epsilon`` and ``trade_off`` belong to the curve of the limit law itself. ``region`` says where
+    that curve is meant to be near the exact one.
     """
 
     def __init__(
