@@ -17,12 +17,15 @@ from fastshuffle.exact import (
 )
 from fastshuffle.experiment import ShuffleExperiment
 from fastshuffle.limits import (
+    BerryEsseenBound,
     EdgeworthProfile,
     GaussianProfile,
     LimitProfile,
     ShiftProfile,
     TangentProfile,
     WorstFisherConstant,
+    berry_esseen_bound,
+    berry_esseen_profile,
     chi_square,
     edgeworth_profile,
     fisher_constant,
@@ -56,6 +59,7 @@ from fastshuffle.randomizers import (
 )
 
 __all__ = [
+    "BerryEsseenBound",
     "BracketProfile",
     "DeltaWarning",
     "EdgeworthProfile",
@@ -75,6 +79,8 @@ __all__ = [
     "WorstDataset",
     "WorstFisherConstant",
     "asymmetric_randomized_response",
+    "berry_esseen_bound",
+    "berry_esseen_profile",
     "binary_local_hashing",
     "binary_randomized_response",
     "blanket_profile",

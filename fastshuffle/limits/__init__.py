@@ -5,6 +5,11 @@ states in ``region`` where it is meant.
 """
 
 from fastshuffle.limits._profile import LimitProfile
+from fastshuffle.limits.berry_esseen import (
+    BerryEsseenBound,
+    berry_esseen_bound,
+    berry_esseen_profile,
+)
 from fastshuffle.limits.domination import gdp_mu
 from fastshuffle.limits.edgeworth import EdgeworthProfile, edgeworth_profile
 from fastshuffle.limits.fisher import (
@@ -23,12 +28,15 @@ from fastshuffle.limits.gaussian import (
 from fastshuffle.limits.poisson import ShiftProfile, poisson_profile, skellam_profile
 
 __all__ = [
+    "BerryEsseenBound",
     "EdgeworthProfile",
     "GaussianProfile",
     "LimitProfile",
     "ShiftProfile",
     "TangentProfile",
     "WorstFisherConstant",
+    "berry_esseen_bound",
+    "berry_esseen_profile",
     "chi_square",
     "edgeworth_profile",
     "fisher_constant",

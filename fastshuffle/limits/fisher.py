@@ -113,7 +113,7 @@ def fisher_constant(
     """
     a, b = check_pair(randomizer, pair)
     share = check_real("pi", pi, PROBABILITY)
-    numerator, denominator = _pair_sums(_merged(randomizer, (a, b)), share)
+    numerator, denominator = _pair_sums(merged_rows(randomizer, (a, b)), share)
     return _quotient(numerator, denominator)
 
 
@@ -158,7 +158,7 @@ def mixture_fisher_constant(
     """
     a, b = check_pair(randomizer, pair)
     share = check_real("pi", pi, PROBABILITY)
-    numerator, _ = _pair_sums(_merged(randomizer, (a, b)), share)
+    numerator, _ = _pair_sums(merged_rows(randomizer, (a, b)), share)
     return _quotient(numerator, 1.0)
 
 
@@ -247,7 +247,7 @@ def worst_fisher_constant(
             )
         pairs = list(combinations(inputs, 2))
     found = [
-        WorstFisherConstant(_composition_constant(_merged(randomizer, (a, b, z))), (a, b), z)
+        WorstFisherConstant(_composition_constant(merged_rows(randomizer, (a, b, z))), (a, b), z)
         for a, b in pairs
         for z in sorted({a, b, *randomizer.representative_inputs()})
     ]
@@ -262,7 +262,7 @@ def experiment_constant(experiment: ShuffleExperiment) -> float:
     if held.keys() <= {a, b}:
         return fisher_constant(experiment.randomizer, held.get(b, 0) / total, pair=(a, b))
     shares = np.array(list(held.values())) / total
-    return _composition_constant(_merged(experiment.randomizer, (a, b, *held)), shares)
+    return _composition_constant(merged_rows(experiment.randomizer, (a, b, *held)), shares)
 
 
 def check_pair(randomizer: Any, pair: Any) -> tuple[int, int]:
@@ -282,7 +282,7 @@ def check_pair(randomizer: Any, pair: Any) -> tuple[int, int]:
     return a, b
 
 
-def _merged(randomizer: LocalRandomizer, inputs: tuple[int, ...]) -> MergedRows:
+def merged_rows(randomizer: LocalRandomizer, inputs: tuple[int, ...]) -> MergedRows:
     merged = randomizer.merged(inputs)
     if underflows(merged):
         smallest = float(merged.log_rows[merged.log_rows > -math.inf].min())
