@@ -116,6 +116,8 @@ def test_brackets_brute_force(rows, n):
         (fs.binary_randomized_response(4.0), 10**4, 0),
         (fs.binary_randomized_response(1.0), 10**9, 0),
         (fs.binary_randomized_response(0.01), 50, 20),
+        (fs.binary_randomized_response(1e-9), 50, 0),
+        (fs.binary_randomized_response(600.0), 50, 20),
         (fs.Randomizer.from_probabilities([1e-6, 0.1]), 1000, 0),
         (fs.Randomizer.from_probabilities([0.0, 0.1]), 1000, 200),
     ],
@@ -125,7 +127,7 @@ def test_brackets_exact_curves(randomizer, n, k):
     profile, exact = fs.berry_esseen_profile(experiment), fs.exact_profile(experiment)
     assert profile.validity is fs.Validity.UPPER_BOUND
     total = exact.delta(0.0)
-    epsilons = np.sort([*(np.linspace(0.0, 30.0, 61) * total), 0.5, 1.0, 5.0, math.inf])
+    epsilons = np.sort([*(np.linspace(0.0, 30.0, 61) * total), 0.5, 1.0, 5.0, 1e3, math.inf])
     for side in SIDES:
         lower, upper = profile.bounds(epsilons, direction=side)
         below, above = exact.bounds(epsilons, direction=side)

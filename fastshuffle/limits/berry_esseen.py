@@ -25,6 +25,8 @@ _IDENTICAL = ((0.4690, 0.0), (0.3322, 0.429), (0.3031, 0.646))
 _ROUNDING = 1e-12
 # Delta decreases, so that its bounds on a grid of this size up to 50 delta(0) serve in between.
 _N_GRID, _GRID_END, _REFINEMENTS = 201, 50.0, 3
+# Beyond it exp(epsilon) nears the end of a double, and only that delta decreases is used.
+_LARGEST_EPSILON = 700.0
 _CODE: dict[Side, int] = {"forward": FORWARD, "reverse": REVERSE}
 
 
@@ -55,7 +57,7 @@ class _Terms(NamedTuple):
         """Return the bound on the distance of the standardised sum from the normal law."""
         if self.variance == 0.0:
             return 1.0
-        fraction = self.third / self.variance**1.5
+        fraction = self.third / self.variance / math.sqrt(self.variance)
         if self.kinds > 1:
             bound = _INDEPENDENT * fraction
         else:
@@ -203,7 +205,8 @@ class _Homogeneous:
         certain = variance == 0.0
         excess = np.where(certain, np.maximum(mean, 0.0), excess)
         error = np.where(certain, 0.0, error)
-        slack = _ROUNDING * (clear + excess + error)
+        parts = np.abs(self._v_beyond).sum() + growth[:, 0] * self._null_beyond.sum()
+        slack = _ROUNDING * (parts + excess + error)
         lower = clear + excess - error - slack
         return lower if self._alone else np.zeros_like(lower), clear + excess + error + slack
 
@@ -229,7 +232,7 @@ class _TwoGroups:
         growth = np.expm1(epsilons)
         c1 = np.maximum(self._difference - growth * self._p0, 0.0)
         c0 = self._difference + growth * self._q0
-        upper = 2.0 * self._distance * c1 * (1.0 + _ROUNDING)
+        upper = 2.0 * self._distance * (c1 + _ROUNDING * self._difference)
         if self._sigma == 0.0:
             return np.zeros_like(upper), upper
         with np.errstate(divide="ignore"):
@@ -250,12 +253,15 @@ class _TwoGroups:
 
 def _curve(parts: list[_Homogeneous | _TwoGroups], merged: MergedRows, side: Side) -> Curve:
     """Return the best of all brackets of one direction, those of one user included."""
-    null, alternative = merged.rows[:2] if side == "forward" else merged.rows[1::-1]
-    losses = merged.log_ratios[1] if side == "forward" else -merged.log_ratios[1]
+    v, losses = difference(merged), merged.log_ratios[1]
+    null, v, losses = (
+        (merged.rows[0], v, losses) if side == "forward" else (merged.rows[1], -v, -losses)
+    )
+    rounding = _ROUNDING * float(np.abs(v).sum())
 
     def bounds(epsilons: FloatArray) -> tuple[FloatArray, FloatArray]:
-        one_user = alternative - np.exp(epsilons)[:, np.newaxis] * null
-        upper = np.maximum(one_user, 0.0).sum(axis=1) * (1.0 + _ROUNDING)
+        one_user = v - np.expm1(epsilons)[:, np.newaxis] * null
+        upper = np.maximum(one_user, 0.0).sum(axis=1) + rounding
         lower = np.zeros_like(upper)
         for part in parts:
             low, high = part.bracket(epsilons)
@@ -264,7 +270,7 @@ def _curve(parts: list[_Homogeneous | _TwoGroups], merged: MergedRows, side: Sid
         return lower, upper
 
     loss = float(losses.max())
-    end = min(_GRID_END * float(bounds(np.zeros(1))[1][0]), loss)
+    end = min(_GRID_END * float(bounds(np.zeros(1))[1][0]), loss, _LARGEST_EPSILON)
     grid = fine = np.linspace(0.0, end, _N_GRID)
     # the least upper bound, which lies between two points, is the bound from there on
     for _ in range(_REFINEMENTS):
@@ -278,10 +284,13 @@ def _curve(parts: list[_Homogeneous | _TwoGroups], merged: MergedRows, side: Sid
 
     def log_bracket(epsilon: float) -> Bracket:
         before = int(grid.searchsorted(epsilon, side="right")) - 1
+        (low,), (high,) = (
+            bound.tolist() for bound in bounds(np.array([min(epsilon, _LARGEST_EPSILON)]))
+        )
+        if epsilon > _LARGEST_EPSILON:
+            low = 0.0
         if epsilon == math.inf:
-            low, high = 0.0, float(alternative[null == 0.0].sum()) * (1.0 + _ROUNDING)
-        else:
-            (low,), (high,) = (bound.tolist() for bound in bounds(np.array([epsilon])))
+            high = min(high, float(v[null == 0.0].sum()) + rounding)
         high = min(high, float(upper[before]))
         low = max(low, float(lower[before + 1])) if before + 1 < len(grid) else low
         return Bracket(*(math.log(x) if x > 0.0 else -math.inf for x in (low, high)))
