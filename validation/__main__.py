@@ -4,124 +4,98 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any, TypeVar
 
 import fastshuffle
-from validation import accuracy, worst_case
-from validation.tables import Table, markdown, plain, replace_file
+from validation import accuracy, bounds, sections, worst_case
+from validation.figures import draw
+from validation.progress import Progress, show_progress
+from validation.run_claims import FOLDER, Judged, check_claims
+from validation.store import Store
+from validation.tables import replace_file
 
-REPORT = Path(__file__).with_name("REPORT.md")
+_HERE = Path(__file__).parent
+REPORT = _HERE / "REPORT.md"
+RESULTS = _HERE / "results"
 
-_ACCURACY_NOTES = """\
-Largest relative errors against 25-digit references that share no code with the library
-(`validation/reference/mp.py`). The cases are random and spread over all magnitudes: symmetric and
-asymmetric randomizers, probabilities from 1e-30 to 1 - 1e-30, nearly equal rows, all directions.
-"Limit" is what the documentation states; a later run fails above it, and above four times the
-recorded error.
-
-- Logarithms (`log_delta` below -700, masses and tails below exp(-690)): the error of the logarithm,
-  divided by the logarithm.
-- "Ill-conditioned" points: epsilon close to the largest loss, or to a step of the curve of a
-  nearly deterministic randomizer. The last bits of epsilon decide there. The condition number
-  `c = |epsilon delta'(epsilon) / delta|` is above `3 max(100, |log delta|)` for these points and
-  no more for all others; the error is divided by `1000 + c`.
-- `trade_off`: divided by the condition number `|alpha beta'(alpha) / beta|` where it is above 1.
-"""
-
-_CERTIFICATE_NOTES = """\
-Random randomizers, n and epsilons. At each point every dataset was tried: all compositions of the
-others, all ordered pairs. Failures: some dataset above the upper end of `bounds(epsilon)`; the
-dataset named by `argmax` does not attain the lower end; `epsilon(delta)` leaves some dataset above
-delta. "Width" is the widest bracket and "given away" how far below delta the worst dataset is at
-`epsilon(delta)`, both divided by the `rtol` asked for (1e-2 to 1e-8): at most 1.
-"""
-
-_COMPOSITION_NOTES = f"""\
-The worst composition depends on epsilon and need not be an end point: a bound over datasets must
-search k. Randomized response, epsilon0 = {worst_case.EPSILON0:g}, n = {worst_case.USERS}, forward
-direction, k ones among the others.
-"""
+Row = TypeVar("Row")
 
 
-def _accuracy_table(
-    rows: Iterable[accuracy.AccuracyRow], recorded: Sequence[accuracy.AccuracyRow]
-) -> Table:
-    """Return the table: a line for a quantity and what the others hold, a column for each n."""
-    lines: dict[tuple[str, ...], dict[str, str]] = {}
-    for row in rows:
-        failed = not row.error <= accuracy.allowed_error(row, recorded)
-        cells = lines.setdefault((row.quantity, row.span, row.others, f"{row.documented:.0e}"), {})
-        cells[row.users] = f"{row.error:.1e} ({row.cases}){' FAILED' if failed else ''}"
-    header = ["quantity", "range", "others hold", *accuracy.USERS, "limit"]
-    return [
-        header,
-        *(
-            [*names, *(cells.get(users, "-") for users in accuracy.USERS), limit]
-            for (*names, limit), cells in lines.items()
-        ),
-    ]
-
-
-def _certificate_table(rows: Iterable[worst_case.CertificateRow]) -> Table:
-    header = ["datasets", "points", "datasets tried", "failures", "width", "given away", "holds"]
-    return [
-        header,
-        *(
-            [
-                row.datasets,
-                str(row.points),
-                str(row.tried),
-                str(row.above + row.not_attained + row.unsafe),
-                f"{row.widest:.2f}",
-                f"{row.given_away:.2f}",
-                "yes" if row.passed else "NO",
-            ]
-            for row in rows
-        ),
-    ]
-
-
-def _composition_table(rows: Iterable[worst_case.CompositionRow]) -> Table:
-    header = ["epsilon", "worst k claimed", "found", "above both ends by", "holds"]
-    return [
-        header,
-        *(
-            [
-                f"{row.epsilon:g}",
-                str(row.claimed),
-                str(row.found),
-                f"{row.above_ends:.1e}",
-                "yes" if row.passed else "NO",
-            ]
-            for row in rows
-        ),
-    ]
-
-
-def _report(tables: Sequence[tuple[str, str, Table]], *, quick: bool) -> str:
+def _report(parts: Sequence[sections.Section], *, quick: bool) -> str:
     kind = "quick, a small part of the points" if quick else "full"
-    parts = [
+    head = [
         "# Validation report",
         f"fastshuffle {fastshuffle.__version__}, {kind}. Written by `python -m validation`.",
     ]
-    for title, notes, table in tables:
-        parts += [f"## {title}", notes.strip(), markdown(table)]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join([*head, *(part.markdown() for part in parts)]) + "\n"
+
+
+def _figures(judged: Sequence[Judged], report: Path | None) -> dict[str, list[str]]:
+    """Draw the figures beside the report, and return their paths relative to it, by family."""
+    paths: dict[str, list[str]] = {}
+    for row in judged:
+        of_family = paths.setdefault(row.family, [])
+        if row.finding.figure is not None and report is not None:
+            folder = report.parent / "figures"
+            folder.mkdir(exist_ok=True)
+            name = f"{row.family}{'_' + str(len(of_family) + 1) if of_family else ''}.png"
+            draw(row.finding.figure, folder / name)
+            of_family.append(f"figures/{name}")
+    return paths
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m validation", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="under a minute; writes no report")
+    parser.add_argument("--quick", action="store_true", help="under 2 minutes; writes no report")
     parser.add_argument("--output", type=Path, metavar="FILE", help="where to write the report")
     parser.add_argument(
         "--record", action="store_true", help="record the errors, as the measure of later runs"
     )
+    parser.add_argument(
+        "--fresh", action="store_true", help="forget the results of an interrupted run"
+    )
+    parser.add_argument(
+        "--claims", type=Path, default=FOLDER, metavar="FOLDER", help="where the claims are"
+    )
+    parser.add_argument(
+        "--only-claims", action="store_true", help="leave out the surveys; writes no report"
+    )
     arguments = parser.parse_args(argv)
-    if arguments.quick and arguments.record:
+    if arguments.record and (arguments.quick or arguments.only_claims):
         parser.error("--record needs a full run")
     return arguments
+
+
+def _surveys(
+    *, quick: bool, progress: Progress, store: Store | None, record: bool
+) -> list[sections.Section]:
+    """Run the surveys, each unless an interrupted run has its rows."""
+
+    def rows(kind: type[Row], name: str, survey: Callable[..., Sequence[Row]]) -> list[Row]:
+        def compute() -> list[dict[str, Any]]:
+            return [asdict(row) for row in survey(quick=quick, progress=progress)]  # type: ignore[call-overload]
+
+        contents = compute() if store is None else store.get(name, compute)
+        return [kind(**content) for content in contents]
+
+    compositions = rows(worst_case.CompositionRow, "compositions", worst_case.check_compositions)
+    certificates = rows(worst_case.CertificateRow, "certificates", worst_case.check_certificate)
+    universal = rows(bounds.BoundRow, "bounds", bounds.check_bounds)
+    gaps = rows(bounds.GapRow, "gaps", bounds.check_gap)
+    errors = rows(accuracy.AccuracyRow, "accuracy", accuracy.survey)
+    recorded = errors if record else accuracy.read_record()
+    if record:
+        replace_file(accuracy.RECORD, accuracy.record_text(errors))
+    return [
+        sections.accuracy_section(errors, recorded),
+        sections.certificate_section(certificates),
+        sections.composition_section(compositions),
+        sections.bound_section(universal),
+        sections.gap_section(gaps),
+    ]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -135,42 +109,31 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0, or 1 if an error exceeds its limit or a claim does not hold.
+        0, or 1 if an error exceeds its limit, a certificate fails or a verdict is not as recorded.
     """
     arguments = _arguments(argv)
-    start = time.perf_counter()
-
-    def progress(line: str) -> None:
-        print(f"{time.perf_counter() - start:5.0f} s  {line}", flush=True)
-
-    compositions = worst_case.check_compositions(quick=arguments.quick, progress=progress)
-    certificates = worst_case.check_certificate(quick=arguments.quick, progress=progress)
-    errors = accuracy.survey(quick=arguments.quick, progress=progress)
-    progress("done")
-
-    recorded = errors if arguments.record else accuracy.read_record()
-    tables = [
-        ("Accuracy", _ACCURACY_NOTES, _accuracy_table(errors, recorded)),
-        ("The certified worst case", _CERTIFICATE_NOTES, _certificate_table(certificates)),
-        ("The worst composition", _COMPOSITION_NOTES, _composition_table(compositions)),
-    ]
-    for title, _, table in tables:
-        print(f"\n{title}\n\n{plain(table)}")
-
-    output = arguments.output or (None if arguments.quick else REPORT)
+    quick = arguments.quick
+    store = None if quick else Store(RESULTS)
+    if store is not None and arguments.fresh:
+        store.clear()
+    output = arguments.output or (None if quick or arguments.only_claims else REPORT)
+    with show_progress() as progress:
+        judged = check_claims(arguments.claims, quick=quick, progress=progress, store=store)
+        parts = (
+            []
+            if arguments.only_claims
+            else _surveys(quick=quick, progress=progress, store=store, record=arguments.record)
+        )
+        progress("done")
+    for part in parts:
+        print(f"\n{part.plain()}")
+    print(f"\nThe claims\n\n{sections.claim_summary(judged)}")
+    parts.insert(0, sections.claim_section(judged, _figures(judged, output)))
     if output is not None:
-        replace_file(output, _report(tables, quick=arguments.quick))
-    if arguments.record:
-        replace_file(accuracy.RECORD, accuracy.record_text(errors))
-
-    failures = [
-        f"{', '.join(row.key)}: error {row.error:.2e}, allowed {allowed:.2e}"
-        for row in errors
-        if not row.error <= (allowed := accuracy.allowed_error(row, recorded))
-    ]
-    failures += [f"{row}" for row in certificates if not row.passed]
-    failures += [f"{row}" for row in compositions if not row.passed]
-    print("\n".join(["", *(failures or ["every error is within its limit, every claim holds"])]))
+        replace_file(output, _report(parts, quick=quick))
+    failures = [failure for part in parts for failure in part.failures]
+    done = "every error is within its limit, every verdict is as recorded"
+    print("\n".join(["", *(failures or [done])]))
     return 1 if failures else 0
 
 

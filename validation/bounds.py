@@ -36,6 +36,7 @@ from fastshuffle import (
     variation_ratio_profile,
     worst_case_profile,
 )
+from validation.reference.lattice import with_one_more
 
 Floats = npt.NDArray[np.float64]
 
@@ -118,28 +119,17 @@ class Extremes(NamedTuple):
     tried: int
 
 
-def _with_one_more(law: Floats, row: Floats) -> Floats:
-    """Return the law of the counts of all outputs but the last, with one more user."""
-    longer = row[-1] * law
-    for y, p in enumerate(row[:-1].tolist()):
-        here = [slice(None)] * law.ndim
-        before = list(here)
-        here[y], before[y] = slice(1, None), slice(None, -1)
-        longer[tuple(here)] += p * law[tuple(before)]
-    return longer
-
-
 def _backgrounds(rows: Floats, law: Floats, users: int) -> Iterator[Floats]:
     """Yield the law of the histogram for every composition of some users over the rows."""
     if len(rows) == 1 or users == 0:
         for _ in range(users):
-            law = _with_one_more(law, rows[0])
+            law = with_one_more(law, rows[0])
         yield law
         return
     for left in range(users, -1, -1):
         yield from _backgrounds(rows[1:], law, left)
         if left > 0:
-            law = _with_one_more(law, rows[0])
+            law = with_one_more(law, rows[0])
 
 
 def largest_deltas(
@@ -175,7 +165,7 @@ def largest_deltas(
     low, high = np.zeros(len(epsilons)), np.zeros(len(epsilons))
     tried = 0
     for background in _backgrounds(rows, start, n - 1):
-        laws = [_with_one_more(background, row) for row in rows]
+        laws = [with_one_more(background, row) for row in rows]
         for a, b in chosen:
             tried += 1
             for i, epsilon in enumerate(epsilons):

@@ -18,9 +18,9 @@ def plain(table: Table) -> str:
     return "\n".join("  ".join(row).rstrip() for row in _padded(table))
 
 
-def markdown(table: Table) -> str:
-    """Return a table for a Markdown file."""
-    header, *rows = _padded(table)
+def markdown(table: Table, *, aligned: bool = True) -> str:
+    """Return a table for a Markdown file, its columns aligned unless they are too wide."""
+    header, *rows = _padded(table) if aligned else table
     rule = ["-" * len(cell) for cell in header]
     return "\n".join(f"| {' | '.join(row)} |" for row in (header, rule, *rows))
 

@@ -1,0 +1,264 @@
+"""The surveys and the claims as sections of the report: notes, tables and what failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from validation import accuracy, bounds, worst_case
+from validation.claim import Check, Finding
+from validation.run_claims import Judged
+from validation.tables import Table, markdown, plain
+
+_ACCURACY_NOTES = """\
+Largest relative errors against 25-digit references that share no code with the library
+(`validation/reference/mp`). The cases are random and spread over all magnitudes: symmetric and
+asymmetric randomizers, probabilities from 1e-30 to 1 - 1e-30, nearly equal rows, all directions.
+"Limit" is what the documentation states; a later run fails above it, and above four times the
+recorded error.
+
+- Logarithms (`log_delta` below -700, masses and tails below exp(-690)): the error of the logarithm,
+  divided by the logarithm.
+- "Ill-conditioned" points: epsilon close to the largest loss, or to a step of the curve of a
+  nearly deterministic randomizer. The last bits of epsilon decide there. The condition number
+  `c = |epsilon delta'(epsilon) / delta|` is above `3 max(100, |log delta|)` for these points and
+  no more for all others; the error is divided by `1000 + c`.
+- `trade_off`: divided by the condition number `|alpha beta'(alpha) / beta|` where it is above 1.
+"""
+
+_CERTIFICATE_NOTES = """\
+Random randomizers, n and epsilons. At each point every dataset was tried: all compositions of the
+others, all ordered pairs. Failures: some dataset above the upper end of `bounds(epsilon)`; the
+dataset named by `argmax` does not attain the lower end; `epsilon(delta)` leaves some dataset above
+delta. "Width" is the widest bracket and "given away" how far below delta the worst dataset is at
+`epsilon(delta)`, both divided by the `rtol` asked for (1e-2 to 1e-8): at most 1.
+"""
+
+_COMPOSITION_NOTES = f"""\
+The worst composition depends on epsilon and need not be an end point: a bound over datasets must
+search k. Randomized response, epsilon0 = {worst_case.EPSILON0:g}, n = {worst_case.USERS}, forward
+direction, k ones among the others.
+"""
+
+_BOUND_NOTES = """\
+Each universal bound against every dataset: all compositions of the others over all inputs, all
+ordered pairs, for random randomizers and for named mechanisms at small alphabets. "Above" counts
+the points at which some dataset lies above the bound; "tightest" is the smallest ratio of the bound
+to the worst delta.
+"""
+
+_GAP_NOTES = f"""\
+What is not known about the worst case of {bounds.INPUTS}-ary randomized response, epsilon0 =
+{bounds.EPSILON0:g}: the relative gap between the privacy blanket and the worst dataset found, at
+the epsilon of delta = {bounds.DELTA:g}.
+"""
+
+_CLAIM_NOTES = """\
+Statements of the theory against exact values: sums over whole laws, fractions, or the package.
+Rates are least squares in log-log coordinates with their uncertainty (two standard errors, or the
+change between sub-grids if that is larger); constants are extrapolated to infinite n. The verdict
+is computed from these numbers alone; a run fails if it is not the recorded one. Where a claim fails
+and an amended one was measured, its numbers follow in brackets.
+"""
+
+
+@dataclass(frozen=True)
+class Section:
+    """One section of the report.
+
+    Attributes
+    ----------
+    title, notes : str
+        Its heading and its text.
+    table : table
+        Its numbers.
+    failures : tuple of str
+        What is wrong, in a line each.
+    more : str
+        Markdown below the table.
+    wide : bool
+        Whether the table is too wide to be aligned, or to be shown on a terminal.
+    """
+
+    title: str
+    notes: str
+    table: Table
+    failures: tuple[str, ...]
+    more: str = ""
+    wide: bool = False
+
+    def markdown(self) -> str:
+        """Return the section for the report."""
+        table = markdown(self.table, aligned=not self.wide)
+        parts = [f"## {self.title}", self.notes.strip(), table, self.more]
+        return "\n\n".join(part for part in parts if part)
+
+    def plain(self) -> str:
+        """Return the table for a terminal."""
+        return f"{self.title}\n\n{plain(self.table)}"
+
+
+_PASSED = {True: "yes", False: "NO", None: "?"}
+
+
+def _failed(rows: Iterable[object]) -> tuple[str, ...]:
+    """Return the rows that did not pass, as text."""
+    return tuple(str(row) for row in rows if not getattr(row, "passed"))  # noqa: B009
+
+
+# ---- The surveys -----------------------------------------------------------------------------
+
+
+def accuracy_section(
+    rows: Sequence[accuracy.AccuracyRow], recorded: Sequence[accuracy.AccuracyRow]
+) -> Section:
+    """Return the table of errors: a line for a quantity, a column for each range of n."""
+    lines: dict[tuple[str, ...], dict[str, str]] = {}
+    failures = []
+    for row in rows:
+        allowed = accuracy.allowed_error(row, recorded)
+        failed = not row.error <= allowed
+        if failed:
+            failures.append(f"{', '.join(row.key)}: error {row.error:.2e}, allowed {allowed:.2e}")
+        cells = lines.setdefault((row.quantity, row.span, row.others, f"{row.documented:.0e}"), {})
+        cells[row.users] = f"{row.error:.1e} ({row.cases}){' FAILED' if failed else ''}"
+    header = ["quantity", "range", "others hold", *accuracy.USERS, "limit"]
+    body = [
+        [*names, *(cells.get(users, "-") for users in accuracy.USERS), limit]
+        for (*names, limit), cells in lines.items()
+    ]
+    return Section("Accuracy", _ACCURACY_NOTES, [header, *body], tuple(failures))
+
+
+def certificate_section(rows: Sequence[worst_case.CertificateRow]) -> Section:
+    """Return the table of the certified worst case."""
+    header = ["datasets", "points", "datasets tried", "failures", "width", "given away", "holds"]
+    body = [
+        [
+            row.datasets,
+            str(row.points),
+            str(row.tried),
+            str(row.above + row.not_attained + row.unsafe),
+            f"{row.widest:.2f}",
+            f"{row.given_away:.2f}",
+            _PASSED[row.passed],
+        ]
+        for row in rows
+    ]
+    return Section("The certified worst case", _CERTIFICATE_NOTES, [header, *body], _failed(rows))
+
+
+def composition_section(rows: Sequence[worst_case.CompositionRow]) -> Section:
+    """Return the table of worst compositions."""
+    header = ["epsilon", "worst k claimed", "found", "above both ends by", "holds"]
+    body = [
+        [
+            f"{row.epsilon:g}",
+            str(row.claimed),
+            str(row.found),
+            f"{row.above_ends:.1e}",
+            _PASSED[row.passed],
+        ]
+        for row in rows
+    ]
+    return Section("The worst composition", _COMPOSITION_NOTES, [header, *body], _failed(rows))
+
+
+def bound_section(rows: Sequence[bounds.BoundRow]) -> Section:
+    """Return the table of universal bounds."""
+    header = ["bound", "datasets", "points", "datasets tried", "above", "tightest", "holds"]
+    body = [
+        [
+            row.bound,
+            row.datasets,
+            str(row.points),
+            str(row.tried),
+            str(row.above),
+            f"{row.tightest:.4f}",
+            _PASSED[row.passed],
+        ]
+        for row in rows
+    ]
+    return Section("The universal bounds", _BOUND_NOTES, [header, *body], _failed(rows))
+
+
+def gap_section(rows: Sequence[bounds.GapRow]) -> Section:
+    """Return the table of the gap of the worst case."""
+    header = ["n", "epsilon", "gap", "holds"]
+    body = [
+        [f"{row.users:.0e}", f"{row.epsilon:.4g}", f"{row.gap:.1e}", _PASSED[row.passed]]
+        for row in rows
+    ]
+    return Section("The gap of the worst case", _GAP_NOTES, [header, *body], _failed(rows))
+
+
+# ---- The claims ------------------------------------------------------------------------------
+
+
+def _measured(finding: Finding, kinds: Sequence[str]) -> str:
+    """Return the numbers of some kinds, those of the amended claim in brackets."""
+
+    def text(check: Check) -> str:
+        return f"{check.name}: {check.found} (claimed {check.claimed}) {_PASSED[check.passed]}"
+
+    stated = [text(check) for check in finding.checks if check.kind in kinds]
+    amended = [f"[{text(check)}]" for check in finding.amended if check.kind in kinds]
+    return "<br>".join(stated + (amended if finding.verdict is finding.amendment else [])) or "-"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def claim_section(judged: Sequence[Judged], figures: dict[str, list[str]]) -> Section:
+    """Return the table of the claims, one row each, and their figures.
+
+    Parameters
+    ----------
+    judged : sequence of Judged
+        The claims with their findings.
+    figures : dict of str to list of str
+        For each family, the paths of its figures as the report names them.
+
+    Returns
+    -------
+    Section
+        Failures are the verdicts that differ from the record.
+    """
+    header = [
+        "file", "claim", "source", "measured", "grid", "rate", "constant or fact", "verdict",
+    ]  # fmt: skip
+    body = [
+        [
+            row.family,
+            _cell(row.claim.statement),
+            _cell(row.claim.source),
+            _cell(row.finding.quantity),
+            _cell(row.finding.grid),
+            _cell(_measured(row.finding, ["rate"])),
+            _cell(_measured(row.finding, ["constant", "fact"])),
+            _cell(
+                f"**{row.finding.verdict}**{row.finding.verdict_text[len(row.finding.verdict) :]}"
+            ),
+        ]
+        for row in judged
+    ]
+    titles = {row.family: row.title for row in judged}
+    more = [
+        f"### {titles[family]}\n\n" + "\n".join(f"![{titles[family]}]({path})" for path in paths)
+        for family, paths in figures.items()
+        if paths
+    ]
+    failures = tuple(row.failure for row in judged if not row.passed)
+    table = [header, *body]
+    return Section("The claims", _CLAIM_NOTES, table, failures, "\n\n".join(more), wide=True)
+
+
+def claim_summary(judged: Sequence[Judged]) -> str:
+    """Return the claims with their verdicts for a terminal."""
+    width = max(len(row.family) for row in judged)
+    return "\n".join(
+        f"{row.family:<{width}}  {'as recorded' if row.passed else 'NOT AS RECORDED'}: "
+        f"{row.finding.verdict_text}\n{'':<{width}}  {row.claim.statement}"
+        for row in judged
+    )
