@@ -18,6 +18,7 @@ from fastshuffle.exact import (
 from fastshuffle.experiment import ShuffleExperiment
 from fastshuffle.limits import (
     BerryEsseenBound,
+    CompoundPoissonProfile,
     EdgeworthProfile,
     GaussianProfile,
     LimitProfile,
@@ -27,6 +28,7 @@ from fastshuffle.limits import (
     berry_esseen_bound,
     berry_esseen_profile,
     chi_square,
+    compound_poisson_profile,
     edgeworth_profile,
     fisher_constant,
     gaussian_profile,
@@ -61,6 +63,7 @@ from fastshuffle.randomizers import (
 __all__ = [
     "BerryEsseenBound",
     "BracketProfile",
+    "CompoundPoissonProfile",
     "DeltaWarning",
     "EdgeworthProfile",
     "ExactProfile",
@@ -87,6 +90,7 @@ __all__ = [
     "chernoff_profile",
     "chi_square",
     "clone_profile",
+    "compound_poisson_profile",
     "discrete_laplace",
     "discretized_gaussian",
     "discretized_laplace",

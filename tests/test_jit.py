@@ -71,6 +71,7 @@ for n in (1, 2, 30, 2000):
     worst.delta(0.05), worst.epsilon(1e-6), worst.argmax(0.05), worst.trade_off(0.1)
     limit = fs.skellam_profile(fs.ShuffleExperiment(sparse, n, k=n // 3))
     limit.delta(0), limit.delta([0.0, 0.1]), limit.epsilon(1e-6), limit.trade_off(0.1)
+    fs.compound_poisson_profile(fs.ShuffleExperiment(sparse, n, k=0)).delta(0.1)
 
 
 

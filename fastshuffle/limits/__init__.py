@@ -10,6 +10,7 @@ from fastshuffle.limits.berry_esseen import (
     berry_esseen_bound,
     berry_esseen_profile,
 )
+from fastshuffle.limits.compound_poisson import CompoundPoissonProfile, compound_poisson_profile
 from fastshuffle.limits.domination import gdp_mu
 from fastshuffle.limits.edgeworth import EdgeworthProfile, edgeworth_profile
 from fastshuffle.limits.fisher import (
@@ -29,6 +30,7 @@ from fastshuffle.limits.poisson import ShiftProfile, poisson_profile, skellam_pr
 
 __all__ = [
     "BerryEsseenBound",
+    "CompoundPoissonProfile",
     "EdgeworthProfile",
     "GaussianProfile",
     "LimitProfile",
@@ -38,6 +40,7 @@ __all__ = [
     "berry_esseen_bound",
     "berry_esseen_profile",
     "chi_square",
+    "compound_poisson_profile",
     "edgeworth_profile",
     "fisher_constant",
     "gaussian_profile",

@@ -86,14 +86,15 @@ class Jumps:
 
 
 def shift_law(up: float, down: float, coins: FloatArray | None = None) -> FloatArray:
-    """Return the rows that the kernels of `poisson_shift` take; ``coins`` has the p of each group.
+    """Return the rows that the kernels of `poisson_shift` take; the numbers of trials are open.
 
-    The numbers of trials are left open.
+    ``coins`` has the p and the 1 - p of each group, both inside (0, 1).
     """
-    p = np.empty(0) if coins is None else coins
-    law = np.zeros((2 + len(p), 5))
+    rows = np.empty((0, 2)) if coins is None else coins
+    law = np.zeros((2 + len(rows), 5))
     for row, mean in zip(law, (up, down), strict=False):
         row[:] = POISSON_TRIALS, mean, 0.0, math.log(mean) if mean > 0.0 else -math.inf, 0.0
-    law[2:, 1], law[2:, 2] = p, 1.0 - p
-    law[2:, 3], law[2:, 4] = np.log(p), np.log1p(-p)
+    law[2:, 1:3] = rows
+    other = rows[:, ::-1]
+    law[2:, 3:5] = np.where(rows <= 0.5, np.log(rows), np.log1p(-other))
     return law
