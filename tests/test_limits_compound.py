@@ -30,7 +30,7 @@ def moves(others):
                 move = [0, 0, 0, 0]
                 move[home], move[y] = -1, 1
                 jumps.append((tuple(move), count * float(W.matrix[home, y])))
-    return jumps
+    return tuple(jumps)
 
 
 def unit(y):
@@ -91,7 +91,7 @@ def test_equal_shares_are_one_count():
     jumps = [((1, 0), 399 * rate), ((-1, 0), 200 * rate)]
     # all other outputs as one coordinate, with the errors from 0 leaving the count of 1 alone
     jumps += [((0, 1), total * 399 / 599), ((-1, 1), total * 200 / 599)]
-    truth = reference.field_delta(0.5, jumps, {(1, 0): 1}, {(0, 0): 1}, digits=15)
+    truth = reference.field_delta(0.5, tuple(jumps), {(1, 0): 1}, {(0, 0): 1}, digits=15)
     assert_allclose(limit.delta(0.5, direction="forward"), float(truth), rtol=STATED, atol=0)
 
 

@@ -8,7 +8,7 @@ what is left cannot change the digits asked for.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from itertools import count
 from typing import TypeAlias
@@ -92,7 +92,8 @@ def shift_type_two_error(alpha: Number, up: Number, down: Number, digits: int = 
         return mpf(0)
 
 
-def field_law(jumps: Sequence[tuple[Point, Number]], digits: int = 40) -> Mapping[Point, mpf]:
+@lru_cache(maxsize=None)
+def field_law(jumps: tuple[tuple[Point, Number], ...], digits: int = 40) -> Mapping[Point, mpf]:
     """Return the law of the sum of all moves, each made an independent Poisson number of times."""
     with mp.workdps(digits + _GUARD_DIGITS):
         law: Mapping[Point, mpf] = {(0,) * len(jumps[0][0]): mpf(1)}
@@ -111,7 +112,7 @@ def field_law(jumps: Sequence[tuple[Point, Number]], digits: int = 40) -> Mappin
 
 def field_delta(
     epsilon: Number,
-    jumps: Sequence[tuple[Point, Number]],
+    jumps: tuple[tuple[Point, Number], ...],
     messages_p: Mapping[Point, Number],
     messages_q: Mapping[Point, Number],
     digits: int = 40,
