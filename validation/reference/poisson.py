@@ -92,7 +92,7 @@ def shift_type_two_error(alpha: Number, up: Number, down: Number, digits: int = 
         return mpf(0)
 
 
-@lru_cache(maxsize=None)
+@cache
 def field_law(jumps: tuple[tuple[Point, Number], ...], digits: int = 40) -> Mapping[Point, mpf]:
     """Return the law of the sum of all moves, each made an independent Poisson number of times."""
     with mp.workdps(digits + _GUARD_DIGITS):
