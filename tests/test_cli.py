@@ -401,7 +401,7 @@ class TestBounds:
             "Chernoff": fs.chernoff_profile(krr, n),
         }
         rows = bounds_of(lines, "1e-08")
-        assert rows.keys() == {*expected, "worst dataset found"}
+        assert rows.keys() == {*expected, "worst dataset found", "Gaussian limit"}
         for name, profile in expected.items():
             validity, epsilon, seconds = rows[name]
             assert validity == "UPPER_BOUND"
@@ -413,6 +413,11 @@ class TestBounds:
         exact = fs.exact_profile(worst.experiment)
         assert exact.bounds(float(lower), direction=worst.direction)[0] > 1e-8
         assert float(lower) == pytest.approx(exact.epsilon(1e-8), rel=1e-3, abs=0.0)
+        validity, *label, limit, _ = rows["Gaussian limit"]
+        assert (validity, label) == ("APPROXIMATION,", ["no", "guarantee"])
+        experiment = fs.ShuffleExperiment(krr, n, others={2: n - 1})
+        truth = fs.gaussian_profile(experiment).epsilon(1e-8)
+        assert float(limit) == pytest.approx(truth, rel=1e-9, abs=0.0)
         epsilons = [float(words[-2]) for words in rows.values()]
         assert epsilons == sorted(epsilons)
         assert max(map(len, lines)) <= 80
@@ -434,7 +439,7 @@ class TestBounds:
         with (tmp_path / "a.csv").open(newline="") as file:
             lines = list(csv.DictReader(file))
         assert content["setting"]["randomizer"] == fs.binary_local_hashing(1.0, 9).to_dict()
-        assert [row["delta"] for row in content["bounds"]] == [1e-8] * 7 + [1e-6] * 7
+        assert [row["delta"] for row in content["bounds"]] == [1e-8] * 8 + [1e-6] * 8
         for row, line in zip(content["bounds"], lines, strict=True):
             shown = bounds_of([line.rstrip() for line in out], f"{row['delta']:g}")
             assert line["method"] == row["method"]
@@ -462,6 +467,8 @@ class TestBounds:
         }
         assert rows["worst case"]["epsilon"] == rows["worst dataset found"]["epsilon"] == "inf"
         assert rows["clones"]["refusal"] == "epsilon0 must be >= 0 and finite"
+        reason = "the Fisher constant must be finite for a Gaussian limit"
+        assert rows["Gaussian limit"]["refusal"] == reason
         assert rows["stronger clones"]["refusal"] == "randomizer must have a finite epsilon0"
 
     def test_too_many_inputs(self, command, tmp_path):

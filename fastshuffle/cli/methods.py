@@ -1,4 +1,4 @@
-"""Every method that bounds the worst case over all datasets, and how it fares in one setting."""
+"""Every method for the worst case over all datasets, and how it fares in one setting."""
 
 import math
 import time
@@ -13,6 +13,8 @@ from fastshuffle.bounds import (
     variation_ratio_profile,
 )
 from fastshuffle.exact import exact_profile, worst_case_profile
+from fastshuffle.experiment import ShuffleExperiment
+from fastshuffle.limits import gaussian_profile, worst_fisher_constant
 from fastshuffle.profile import PrivacyProfile, Validity
 from fastshuffle.randomizers import (
     LocalRandomizer,
@@ -107,6 +109,12 @@ def _variation_ratio(randomizer: LocalRandomizer, n: int) -> PrivacyProfile:
     return variation_ratio_profile(ratio, (ratio - 1.0) / (ratio + (k - 1.0)), ratio, n)
 
 
+def _gaussian_limit(randomizer: LocalRandomizer, n: int) -> PrivacyProfile:
+    """Return the limit at the dataset that is the worst in the limit."""
+    _, pair, z = worst_fisher_constant(randomizer)
+    return gaussian_profile(ShuffleExperiment(randomizer, n, others={z: n - 1}, pair=pair))
+
+
 _METHODS: dict[str, _Method] = {
     "worst case": _of_profile(worst_case_profile),
     "worst dataset found": _worst_dataset,
@@ -115,6 +123,7 @@ _METHODS: dict[str, _Method] = {
     "clones": _of_profile(_clones),
     "variation ratio": _of_profile(_variation_ratio),
     "Chernoff": _of_profile(chernoff_profile),
+    "Gaussian limit": _of_profile(_gaussian_limit),
 }
 
 

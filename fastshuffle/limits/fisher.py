@@ -246,12 +246,16 @@ def worst_fisher_constant(
                 f"{randomizer.n_inputs}"
             )
         pairs = list(combinations(inputs, 2))
-    found = [
-        WorstFisherConstant(_composition_constant(merged_rows(randomizer, (a, b, z))), (a, b), z)
-        for a, b in pairs
-        for z in sorted({a, b, *randomizer.representative_inputs()})
-    ]
-    return max(found, key=lambda worst: worst.constant)
+    best = WorstFisherConstant(-1.0, pairs[0], 0)
+    for a, b in pairs:
+        held = sorted({a, b, *randomizer.representative_inputs()})
+        merged = merged_rows(randomizer, (a, b, *held))
+        v = difference(merged)
+        for z, law in zip(held, merged.rows[2:], strict=True):
+            constant = _sum_of_squares(v, law)
+            if constant > best.constant:
+                best = WorstFisherConstant(constant, (a, b), z)
+    return best
 
 
 def experiment_constant(experiment: ShuffleExperiment) -> float:
@@ -322,7 +326,7 @@ def _pair_sums(merged: MergedRows, pi: float) -> tuple[float, float]:
     return _sum_of_squares(difference(merged), mean), overlap
 
 
-def _composition_constant(merged: MergedRows, shares: FloatArray | None = None) -> float:
+def _composition_constant(merged: MergedRows, shares: FloatArray) -> float:
     """Return ``v^T Sigma^+ v`` for the fractions of other users at the rows after the first two.
 
     The sum of ``v**2 / m`` gains the power that the currents ``pi_z sum_y W_z v / m`` dissipate
@@ -330,7 +334,7 @@ def _composition_constant(merged: MergedRows, shares: FloatArray | None = None) 
     one input after the other leaves a network of fewer nodes whose conductances are sums, never
     differences, of what they were (the elimination of Grassmann, Taksar and Heyman).
     """
-    weighted = merged.rows[2:] if shares is None else shares[:, np.newaxis] * merged.rows[2:]
+    weighted = shares[:, np.newaxis] * merged.rows[2:]
     mean = weighted.sum(axis=0)
     v = difference(merged)
     constant = _sum_of_squares(v, mean)
