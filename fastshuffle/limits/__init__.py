@@ -13,6 +13,15 @@ from fastshuffle.limits.berry_esseen import (
 from fastshuffle.limits.compound_poisson import CompoundPoissonProfile, compound_poisson_profile
 from fastshuffle.limits.domination import gdp_mu
 from fastshuffle.limits.edgeworth import EdgeworthProfile, edgeworth_profile
+from fastshuffle.limits.expansions import (
+    DivergenceExpansion,
+    chi_square_expansion,
+    f_divergence_expansion,
+    hellinger_expansion,
+    jensen_shannon_expansion,
+    kl_expansion,
+    renyi_expansion,
+)
 from fastshuffle.limits.fisher import (
     WorstFisherConstant,
     chi_square,
@@ -31,6 +40,7 @@ from fastshuffle.limits.poisson import ShiftProfile, poisson_profile, skellam_pr
 __all__ = [
     "BerryEsseenBound",
     "CompoundPoissonProfile",
+    "DivergenceExpansion",
     "EdgeworthProfile",
     "GaussianProfile",
     "LimitProfile",
@@ -40,13 +50,19 @@ __all__ = [
     "berry_esseen_bound",
     "berry_esseen_profile",
     "chi_square",
+    "chi_square_expansion",
     "compound_poisson_profile",
     "edgeworth_profile",
+    "f_divergence_expansion",
     "fisher_constant",
     "gaussian_profile",
     "gdp_mu",
+    "hellinger_expansion",
+    "jensen_shannon_expansion",
+    "kl_expansion",
     "mixture_fisher_constant",
     "poisson_profile",
+    "renyi_expansion",
     "skellam_profile",
     "tangent_profile",
     "worst_fisher_constant",
