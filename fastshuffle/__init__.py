@@ -46,6 +46,7 @@ from fastshuffle.limits import (
     tangent_profile,
     worst_fisher_constant,
 )
+from fastshuffle.monte_carlo import MonteCarloProfile, Simulation, monte_carlo_profile
 from fastshuffle.profile import DeltaWarning, PrivacyProfile, Validity
 from fastshuffle.randomizers import (
     FrequencyRandomizer,
@@ -80,10 +81,12 @@ __all__ = [
     "LimitProfile",
     "LocalRandomizer",
     "MergedRows",
+    "MonteCarloProfile",
     "PrivacyProfile",
     "Randomizer",
     "ShiftProfile",
     "ShuffleExperiment",
+    "Simulation",
     "TangentProfile",
     "Validity",
     "WorstCaseProfile",
@@ -115,6 +118,7 @@ __all__ = [
     "k_randomized_response",
     "kl_expansion",
     "mixture_fisher_constant",
+    "monte_carlo_profile",
     "optimized_local_hashing",
     "optimized_unary_encoding",
     "poisson_profile",

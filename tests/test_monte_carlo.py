@@ -1,0 +1,385 @@
+"""Estimated profiles: against exact values, their intervals, and what is refused."""
+
+import json
+import math
+import tracemalloc
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.stats import beta
+
+import fastshuffle as fs
+from fastshuffle.exact.lattice import lattice_profile
+from fastshuffle.monte_carlo.intervals import bet_sizes, mean_bounds, probability_bounds
+
+pytestmark = pytest.mark.filterwarnings("ignore::fastshuffle.profile.DeltaWarning")
+
+DATA = Path(__file__).parent / "data"
+STORED = [
+    entry
+    for name in ("finite_n_general.json", "finite_n_krr.json")
+    for entry in json.loads((DATA / name).read_text()).get(
+        "entries" if name == "finite_n_general.json" else "general"
+    )
+]
+THREE = fs.Randomizer([[0.5, 0.3, 0.2], [0.2, 0.35, 0.45], [0.3, 0.3, 0.4]])
+THREE_LOSS = -THREE.log_ratio(1, 0, 0)
+DIRECTIONS = ("forward", "reverse")
+# five standard errors: one estimate in 1.7 million is further off, were errors normal
+STANDARD_ERRORS = 5.0
+
+
+def estimate(experiment, n_samples, *, seed=1, **options):
+    rng = np.random.default_rng(seed)
+    return fs.monte_carlo_profile(experiment, n_samples=n_samples, rng=rng, **options)
+
+
+def assert_near(profile, epsilon, direction, low, high):
+    """Compare with an exact delta between low and high; the interval has to hold as well."""
+    value = profile.delta(epsilon, direction=direction)
+    error = profile.standard_error(epsilon, direction=direction)
+    assert low - STANDARD_ERRORS * error <= value <= high + STANDARD_ERRORS * error
+    lower, upper = profile.bounds(epsilon, direction=direction)
+    assert lower <= high
+    assert low <= upper
+    assert lower <= value <= upper
+
+
+class TestAgainstExactValues:
+    @pytest.mark.parametrize("entry", STORED, ids=range(len(STORED)))
+    def test_the_general_table(self, entry):
+        rows = [entry["W0"], entry["W1"]]
+        others = {}
+        for count, row in entry["background"]:
+            if row not in rows:
+                rows.append(row)
+            others[rows.index(row)] = others.get(rows.index(row), 0) + count
+        n = 1 + sum(others.values())
+        experiment = fs.ShuffleExperiment(fs.Randomizer(rows), n, others=others)
+        epsilons = [epsilon for epsilon, _ in entry["delta_forward"]]
+        profile = estimate(experiment, 40_000, epsilons=epsilons)
+        for direction in DIRECTIONS:
+            for epsilon, text in entry[f"delta_{direction}"]:
+                assert_near(profile, epsilon, direction, float(text), float(text))
+
+    @pytest.mark.parametrize("k", [0, 1, 100, 5000, 9990, 9999])
+    def test_lattice_sums_at_ten_thousand_users(self, k):
+        experiment = fs.ShuffleExperiment(THREE, 10_000, k=k)
+        exact = exact_lattice(k)
+        profile = estimate(experiment, 40_000, target_delta=1e-9)
+        for direction in DIRECTIONS:
+            for epsilon in profile.epsilons[direction][::13].tolist():
+                low, high = exact.bounds(epsilon, direction=direction)
+                assert_near(profile, epsilon, direction, low, high)
+        lower, upper = profile.epsilon_bounds([1e-6, 1e-9])
+        assert (lower <= exact.epsilon([1e-6, 1e-9])).all()
+        assert (exact.epsilon([1e-6, 1e-9]) <= upper).all()
+
+    @pytest.mark.parametrize("input_held", [0, 1, 2])
+    def test_brackets_at_a_million_users(self, input_held):
+        experiment = fs.ShuffleExperiment(THREE, 10**6, others={input_held: 10**6 - 1})
+        exact = fs.exact_profile(experiment)
+        profile = estimate(experiment, 60_000, target_delta=1e-12)
+        for direction in DIRECTIONS:
+            for epsilon in profile.epsilons[direction][::13].tolist():
+                low, high = exact.bounds(epsilon, direction=direction)
+                assert_near(profile, epsilon, direction, low, high)
+
+    def test_a_trillionth_at_a_million_users_within_five_percent(self):
+        """Against the lattice sum over 4.5e7 histograms, which takes a minute."""
+        experiment = fs.ShuffleExperiment(THREE, 10**6, k=500_000)
+        profile = estimate(experiment, 400_000, target_delta=1e-12)
+        assert_allclose(profile.epsilon(1e-12), 0.00405640788, rtol=1e-3, atol=0)
+        for direction, exact in (("forward", 1.02942684e-12), ("reverse", 1.05461843e-12)):
+            assert_near(profile, 0.00405, direction, exact, exact)
+            assert_allclose(profile.delta(0.00405, direction=direction), exact, rtol=0.05, atol=0)
+        for direction, exact in (("forward", 5.76664966e-7), ("reverse", 5.78718179e-7)):
+            assert_near(profile, 0.002, direction, exact, exact)
+            assert_allclose(profile.delta(0.002, direction=direction), exact, rtol=0.05, atol=0)
+        lower, upper = profile.epsilon_bounds(1e-12)
+        assert lower <= 0.00405640788 <= upper
+        low, high = profile.bounds(0.00405)
+        assert high / low < 1.15
+
+    def test_a_delta_far_below_every_double_squared(self):
+        experiment = fs.ShuffleExperiment(THREE, 10**5, others={0: 10**5 - 1})
+        exact = fs.exact_profile(experiment)
+        epsilon = exact.epsilon(1e-200)
+        profile = estimate(experiment, 60_000, target_epsilon=epsilon)
+        low, high = exact.bounds(epsilon)
+        assert_near(profile, epsilon, "both", low, high)
+        assert_allclose(profile.delta(epsilon), high, rtol=0.2, atol=0)
+
+    def test_several_inputs_and_binary_output(self):
+        binary = fs.Randomizer.from_probabilities([0.25, 0.5, 0.375, 0.75, 0.125, 0.625, 0.875])
+        others = {0: 20, 1: 10, 2: 30, 3: 15, 4: 5, 5: 9, 6: 10}
+        experiment = fs.ShuffleExperiment(binary, 100, others=others)
+        exact = fs.exact_profile(experiment)
+        profile = estimate(experiment, 40_000, epsilons=[0.0, 0.05, 0.1])
+        for direction in DIRECTIONS:
+            for epsilon in (0.0, 0.05, 0.1):
+                low, high = exact.bounds(epsilon, direction=direction)
+                assert_near(profile, epsilon, direction, low, high)
+
+    def test_three_inputs_with_an_output_nobody_else_sends(self):
+        rows = [[0.5, 0.25, 0.25, 0.0], [0.25, 0.5, 0.0, 0.25], [0.5, 0.5, 0.0, 0.0]]
+        experiment = fs.ShuffleExperiment(fs.Randomizer(rows), 20, others={2: 19})
+        exact = fs.exact_profile(experiment)
+        profile = estimate(experiment, 40_000, epsilons=[0.0, 0.1, 0.3])
+        for direction in DIRECTIONS:
+            for epsilon in (0.0, 0.1, 0.3):
+                low, high = exact.bounds(epsilon, direction=direction)
+                assert_near(profile, epsilon, direction, low, high)
+            # beyond all drawn losses delta is known
+            assert profile.bounds(50.0, direction=direction)[0] == 0.25
+
+
+@cache
+def exact_lattice(k):
+    experiment = fs.ShuffleExperiment(THREE, 10_000, k=k)
+    if k in (0, 9999):
+        return fs.exact_profile(experiment, rtol=1e-6)
+    return lattice_profile(experiment, log_truncation=-45.0)
+
+
+class TestDerivedNumbers:
+    @pytest.mark.parametrize("n", [40, 1000])
+    def test_divergences_and_trade_off(self, n):
+        experiment = fs.ShuffleExperiment(THREE, n, k=n // 3)
+        exact = lattice_profile(experiment)
+        profile = estimate(experiment, 60_000)
+        for direction in (*DIRECTIONS, "both"):
+            lower, upper = profile.kl_bounds(direction=direction)
+            assert lower <= exact.kl(direction=direction) <= upper
+            assert_allclose(
+                profile.kl(direction=direction), exact.kl(direction=direction), rtol=0.05, atol=0
+            )
+            for alpha in (0.0, 0.01, 0.3, 0.9, 1.0):
+                low, high = profile.trade_off_bounds(alpha, direction=direction)
+                truth = exact.trade_off(alpha, direction=direction)
+                assert low <= truth + 1e-12
+                assert truth <= high + 1e-12
+                assert low <= profile.trade_off(alpha, direction=direction) <= high
+                assert high - low < 0.05
+        lower, upper = profile.jensen_shannon_bounds()
+        assert lower <= exact.jensen_shannon() <= upper
+        assert_allclose(profile.jensen_shannon(), exact.jensen_shannon(), rtol=0.05, atol=0)
+
+    def test_the_inverse_of_the_estimate_is_on_its_safe_side(self):
+        profile = estimate(fs.ShuffleExperiment(THREE, 1000, k=300), 20_000)
+        for delta in (1e-2, 1e-4, 3e-6):
+            epsilon = profile.epsilon(delta)
+            assert profile.delta(epsilon) <= delta
+            assert epsilon == 0.0 or profile.delta(epsilon * (1.0 - 1e-9)) > delta * (1.0 - 1e-6)
+            lower, upper = profile.epsilon_bounds(delta)
+            assert lower <= epsilon <= upper
+        assert profile.epsilon(0.0) == profile.epsilon_bounds(0.0)[1] == THREE_LOSS
+
+    def test_bounds_between_grid_points_and_beyond(self):
+        experiment = fs.ShuffleExperiment(THREE, 1000, k=300)
+        exact = lattice_profile(experiment)
+        profile = estimate(experiment, 20_000)
+        epsilons = np.linspace(0.0, 1.0, 301)
+        for direction in DIRECTIONS:
+            lower, upper = profile.bounds(epsilons, direction=direction)
+            truth = exact.delta(epsilons, direction=direction)
+            assert (lower <= truth).all()
+            assert (truth <= upper).all()
+            assert (np.diff(lower) <= 0.0).all()
+            assert (np.diff(upper) <= 0.0).all()
+        with pytest.raises(ValueError, match="epsilon must be <= .* for an estimate, got 0.5"):
+            profile.delta(0.5)
+        with pytest.raises(ValueError, match="delta must be larger for an estimate of epsilon"):
+            profile.epsilon(1e-30)
+        assert profile.delta(THREE_LOSS) == 0.0
+        assert math.isnan(profile.standard_error(0.5))
+
+    def test_json(self):
+        profile = estimate(fs.ShuffleExperiment(THREE, 100, k=30), 20_000)
+        content = json.loads(profile.to_json(epsilon=[0.0, 0.1], delta=[1e-3]))
+        assert content["validity"] == "ESTIMATE"
+        assert content["setting"]["n_samples"] == 20_000
+        row = content["curve"][1]
+        assert row["lower_forward"] <= row["delta_forward"] <= row["upper_forward"]
+        row = content["guarantees"][0]
+        assert row["lower"] <= row["epsilon"] <= row["upper"]
+        assert "exact likelihood ratio" in profile.source
+        assert "20000 histograms" in profile.describe()
+        assert "MonteCarloProfile" in repr(profile)
+        assert profile.confidence == 0.99
+
+    def test_effective_samples(self):
+        profile = estimate(fs.ShuffleExperiment(THREE, 1000, k=300), 20_000)
+        for direction in DIRECTIONS:
+            assert 100 < profile.effective_samples(0.02, direction=direction) <= 10_000
+        assert profile.effective_samples(0.02) <= profile.effective_samples(
+            0.02, direction="forward"
+        )
+
+
+class TestNullCase:
+    """Identical rows: no noise of the simulation may be taken for a loss."""
+
+    @pytest.mark.parametrize("others", [{0: 99}, {0: 50, 1: 49}, {2: 99}])
+    def test_interval_contains_zero(self, others):
+        rows = [[0.5, 0.25, 0.25], [0.5, 0.25, 0.25], [0.25, 0.25, 0.5]]
+        profile = estimate(fs.ShuffleExperiment(fs.Randomizer(rows), 100, others=others), 2000)
+        assert profile.bounds(0.0) == (0.0, 0.0)
+        assert profile.delta([0.0, 1.0]).tolist() == [0.0, 0.0]
+        assert profile.epsilon(1e-9) == 0.0
+        assert profile.epsilon_bounds(1e-9) == (0.0, 0.0)
+        assert profile.kl_bounds() == (0.0, 0.0)
+        assert profile.jensen_shannon() == 0.0
+        assert profile.trade_off(0.25) == 0.75
+
+    def test_rows_that_hardly_differ(self):
+        rows = [[0.5, 0.25, 0.25], [0.5 - 1e-9, 0.25 + 1e-9, 0.25]]
+        profile = estimate(fs.ShuffleExperiment(fs.Randomizer(rows), 10**6, k=10**5), 2000)
+        assert 0.0 < profile.delta(0.0) < 1e-11
+
+
+class TestIntervals:
+    def test_bets_win_where_the_bound_says(self):
+        rng = np.random.default_rng(3)
+        for n, power in ((50, 1.0), (1000, 4.0), (3000, 12.0)):
+            sample = rng.random(n) ** power
+            terms, squares = np.array([sample.sum()]), np.array([(sample**2).sum()])
+            for bet in (0.01, 0.1, 0.5, 0.95):
+                for log_wealth in (0.0, 3.0, 10.0):
+                    low, high = mean_bounds(n, terms, squares, np.array([bet]), log_wealth)
+                    psi = -math.log1p(-bet) - bet
+                    for end, sign in ((low[0], 1.0), (high[0], -1.0)):
+                        wealth = sign * bet * (terms[0] - n * end)
+                        wealth -= psi * (squares[0] - 2 * end * terms[0] + n * end * end)
+                        if 0.0 < end < 1.0:
+                            assert_allclose(wealth, log_wealth, rtol=0, atol=1e-9 * n)
+                        else:
+                            assert wealth <= log_wealth + 1e-9 * n
+                    assert low[0] <= sample.mean() <= high[0]
+
+    def test_width_is_near_that_of_a_known_variance(self):
+        rng = np.random.default_rng(3)
+        sample = rng.random(10**5) ** 8
+        bets = bet_sizes(10**5, np.array([sample.std()]), 0.005)
+        low, high = mean_bounds(
+            10**5, sample.sum(keepdims=True), (sample**2).sum(keepdims=True), bets, math.log(200)
+        )
+        ideal = 2.0 * math.sqrt(2.0 * math.log(200) / 10**5) * sample.std()
+        assert ideal < high[0] - low[0] < 1.05 * ideal
+
+    def test_clopper_pearson(self):
+        """Limits are quantiles of beta laws."""
+        for successes, trials, alpha in (
+            (0, 10, 0.05),
+            (3, 10, 0.025),
+            (10, 10, 0.01),
+            (7, 10**6, 1e-6),
+        ):
+            low, high = probability_bounds(successes, trials, alpha)
+            expected_low = beta.ppf(alpha, successes, trials - successes + 1)
+            expected_high = beta.isf(alpha, successes + 1, trials - successes)
+            assert_allclose(low, 0.0 if successes == 0 else expected_low, rtol=1e-10, atol=0)
+            assert_allclose(high, 1.0 if successes == trials else expected_high, rtol=1e-10, atol=0)
+
+    def test_coverage_of_the_joint_interval(self):
+        """Of 100 repeats at 90 percent, no fewer hold than chance allows; more in validation."""
+        experiment = fs.ShuffleExperiment(THREE, 100, others={0: 99})
+        exact = fs.exact_profile(experiment, rtol=1e-6)
+        rng = np.random.default_rng(8)
+        simulation = fs.Simulation(experiment, epsilons=[0.1])
+        empty = simulation.to_json()
+        held = 0
+        for _ in range(100):
+            simulation = fs.Simulation.from_json(experiment, empty)
+            simulation.run(1000, rng, workers=1)
+            profile = simulation.profile(confidence=0.9)
+            held += all(
+                profile.bounds(0.1, direction=direction)[0]
+                <= exact.delta(0.1, direction=direction)
+                <= profile.bounds(0.1, direction=direction)[1]
+                for direction in DIRECTIONS
+            )
+        assert 0.9 * 100 - 3 * math.sqrt(100 * 0.09) <= held
+
+
+class TestRefusals:
+    EXPERIMENT = fs.ShuffleExperiment(THREE, 100, k=30)
+
+    @pytest.mark.parametrize(
+        ("options", "error", "message"),
+        [
+            ({"target_delta": 2.0}, ValueError, r"target_delta must be in \[1e-300, 1\], got 2.0"),
+            ({"target_epsilon": math.inf}, ValueError, "target_epsilon must be >= 0 and finite"),
+            ({"target_epsilon": 0.1, "target_delta": 0.1}, TypeError, "at most one of target_"),
+            ({"epsilons": []}, ValueError, "epsilons must be 1 to 4096 numbers, got 0"),
+            ({"epsilons": [0.1, -1.0]}, ValueError, "epsilons must be >= 0 and finite, got -1.0"),
+            ({"n_samples": 1}, ValueError, "n_samples must be >= 2, got 1"),
+            ({"n_samples": 2.5}, TypeError, "n_samples must be an integer, got 2.5"),
+            ({"rng": 7}, TypeError, "rng must be a numpy.random.Generator, got 7"),
+            ({"confidence": 1.0}, ValueError, "confidence must be in"),
+            ({"workers": 0}, ValueError, "workers must be >= 1, got 0"),
+            (
+                {"executor": 3},
+                TypeError,
+                "executor must be a concurrent.futures.Executor or a dask",
+            ),
+        ],
+    )
+    def test_arguments(self, options, error, message):
+        arguments = {"n_samples": 100, "rng": np.random.default_rng(1), **options}
+        with pytest.raises(error, match=message):
+            fs.monte_carlo_profile(self.EXPERIMENT, **arguments)
+
+    def test_an_experiment_is_needed(self):
+        with pytest.raises(
+            TypeError, match="experiment must be a ShuffleExperiment, got Randomizer"
+        ):
+            estimate(THREE, 100)
+        with pytest.raises(ValueError, match="n must be >= 2 for a simulation, got 1"):
+            estimate(fs.ShuffleExperiment(THREE, 1, k=0), 100)
+
+    def test_a_target_without_a_bound_on_the_weights(self):
+        experiment = fs.ShuffleExperiment(THREE, 100, others={0: 30, 1: 30, 2: 39})
+        with pytest.raises(ValueError, match="need a proved bound on the weights"):
+            estimate(experiment, 100, target_delta=1e-9)
+
+    def test_too_few_samples_at_the_target(self):
+        with pytest.raises(ArithmeticError, match="are worth .* of equal weight, and an interval"):
+            estimate(self.EXPERIMENT, 200, target_delta=1e-9)
+
+    def test_no_samples(self):
+        with pytest.raises(ArithmeticError, match="no samples have been drawn"):
+            fs.Simulation(self.EXPERIMENT).profile()
+
+    def test_estimates_before_the_first_epsilon(self):
+        profile = estimate(self.EXPERIMENT, 2000, epsilons=[0.1, 0.2])
+        with pytest.raises(ValueError, match="epsilon must be >= 0.1, the first that is summed"):
+            profile.delta(0.05)
+        lower, upper = profile.bounds(0.05)
+        assert (lower > 0.0, upper) == (True, 1.0)
+
+
+def test_memory_is_bounded_for_large_alphabets():
+    """Half a million counts at a time, whatever the number of outputs and samples."""
+    rng = np.random.default_rng(1)
+    rows = rng.dirichlet(np.ones(1000), 2)
+    experiment = fs.ShuffleExperiment(fs.Randomizer(rows), 10_000, others={0: 9_999})
+    simulation = fs.Simulation(experiment)
+    tracemalloc.start()
+    simulation.run(1200, rng, workers=1)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 5 * 8 * 2**19
+    assert simulation.n_samples == 1200
+
+
+def test_counts_stay_exact_beyond_32_bits():
+    """Totals of 3e12 messages and their squares: no integer product is formed."""
+    experiment = fs.ShuffleExperiment(
+        THREE, 3 * 10**12, others={0: 10**12, 1: 10**12, 2: 10**12 - 1}
+    )
+    profile = estimate(experiment, 2000, epsilons=[0.0])
+    assert 1e-8 < profile.delta(0.0) < 1e-6

@@ -1,0 +1,203 @@
+"""Privacy losses of histograms and the half-spaces that contain the large ones, by brute force."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import fastshuffle as fs
+from fastshuffle._kernels.binomial_groups import log_mass
+from fastshuffle._kernels.label_ratio import arc, log_one_plus, solve_positive
+from fastshuffle.monte_carlo.aim import best_tilt, half_spaces
+from fastshuffle.monte_carlo.pair import SIDES, PairLaws
+from tests.tolerances import DOZEN_ROUNDINGS, FEW_ROUNDINGS, KERNEL_SUM
+from validation.reference.exact import histogram_pair
+
+THREE = ((0.5, 0.3, 0.2), (0.2, 0.35, 0.45), (0.3, 0.3, 0.4), (0.1, 0.6, 0.3))
+BINARY = ((0.75, 0.25), (0.5, 0.5), (0.4, 0.6), (0.9, 0.1))
+ZEROS = (
+    (0.25, 0.75, 0.0, 0.0),
+    (0.125, 0.5, 0.125, 0.25),
+    (0.5, 0.0, 0.5, 0.0),
+    (0.0, 0.0, 0.5, 0.5),
+)
+CASES = [
+    (THREE, {0: 3, 1: 2}, (0, 1)),
+    (THREE, {0: 5}, (0, 1)),
+    (THREE, {1: 5}, (0, 1)),
+    (THREE, {2: 5}, (0, 1)),
+    (THREE, {2: 3, 3: 2}, (0, 1)),
+    (THREE, {0: 2, 2: 2, 3: 1}, (0, 1)),
+    (THREE, {0: 1, 1: 1, 2: 2, 3: 1}, (1, 2)),
+    (BINARY, {0: 2, 1: 3}, (0, 1)),
+    (BINARY, {0: 2, 1: 2, 2: 1, 3: 1}, (0, 2)),
+    (ZEROS, {0: 3, 1: 2}, (0, 1)),
+    (ZEROS, {0: 1, 1: 4}, (0, 1)),
+    (ZEROS, {0: 5}, (0, 1)),
+    (ZEROS, {1: 1}, (0, 2)),
+    (ZEROS, {0: 2, 2: 2, 3: 1}, (2, 3)),
+    (((0.25, 0.5, 0.25), (0.75, 0.25, 0.0)), {0: 2, 1: 3}, (0, 1)),
+    (((0.5, 0.5, 0.0), (0.25, 0.0, 0.75)), {0: 4, 1: 2}, (0, 1)),
+    (((0.25, 0.5, 0.25), (0.0, 0.0, 1.0)), {0: 3, 1: 2}, (0, 1)),
+]
+
+
+def experiment_of(rows, others, pair):
+    n = 1 + sum(others.values())
+    return fs.ShuffleExperiment(fs.Randomizer(rows), n, others=others, pair=pair)
+
+
+def drawn_histograms(laws):
+    """Return all histograms of the drawn part, with P and Q in fractions, user by user."""
+    rows = [
+        [Fraction(p) for p in row.tolist()]
+        for row in (laws.opposite, laws.own, *(row for _, row in laws.held))
+    ]
+    others = {2 + i: count for i, (count, _) in enumerate(laws.held)}
+    law_q, law_p = histogram_pair(rows, others, (0, 1))
+    possible = [h for h in set(law_p) | set(law_q) if law_p.get(h, 0) or law_q.get(h, 0)]
+    return [(h, law_p.get(h, 0), law_q.get(h, 0)) for h in possible]
+
+
+def exact_loss(p, q):
+    if q == 0:
+        return math.inf
+    if p == 0:
+        return -math.inf
+    excess = Fraction(p, q) - 1
+    return math.log1p(float(excess)) if abs(excess) < 0.5 else math.log(Fraction(p, q))
+
+
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize(("rows", "others", "pair"), CASES)
+def test_losses_of_all_histograms(rows, others, pair, side):
+    laws = PairLaws(experiment_of(rows, others, pair), side)
+    found = list(drawn_histograms(laws))
+    histograms = np.array([histogram for histogram, _, _ in found], dtype=np.float64)
+    expected = np.array([exact_loss(p, q) for _, p, q in found])
+    losses = laws.losses(histograms)
+    infinite = np.isinf(expected)
+    assert_allclose(losses[infinite], expected[infinite])
+    zero = expected == 0.0
+    assert np.abs(losses[zero]).max(initial=0.0) < KERNEL_SUM
+    rest = ~infinite & ~zero
+    assert_allclose(losses[rest], expected[rest], rtol=5 * KERNEL_SUM, atol=0)
+
+
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize(("rows", "others", "pair"), CASES)
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.5, 1.5])
+def test_half_spaces_contain_all_larger_losses(rows, others, pair, side, epsilon):
+    laws = PairLaws(experiment_of(rows, others, pair), side)
+    spaces = half_spaces(laws, epsilon)
+    same = set(others) <= set(pair)
+    assert bool(spaces) == (len(laws.held) == 1 or same)
+    for histogram, p, q in drawn_histograms(laws):
+        loss = exact_loss(p, q)
+        if not loss > epsilon:
+            continue
+        excess = -math.expm1(epsilon - loss)
+        for scores, threshold, gain in spaces:
+            total = float(np.array(histogram) @ scores)
+            assert total >= (threshold + gain * excess) - 1e-12 * (1.0 + abs(threshold))
+
+
+def test_half_spaces_of_all_small_compositions():
+    rng = np.random.default_rng(5)
+    for _ in range(12):
+        d, n = int(rng.integers(2, 4)), int(rng.integers(2, 7))
+        rows = rng.dirichlet(np.full(d, 0.7), 2)
+        rows = (np.round(rows * 64) + 1) / (64 + d)
+        rows[:, -1] = 1.0 - rows[:, :-1].sum(axis=1)
+        for k in range(n):
+            others = {x: c for x, c in ((0, n - 1 - k), (1, k)) if c}
+            case = (tuple(map(tuple, rows.tolist())), others, (0, 1))
+            for epsilon in (0.0, 0.3):
+                for side in SIDES:
+                    test_half_spaces_contain_all_larger_losses(*case, side, epsilon)
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_the_largest_term_is_no_larger_than_its_bound(side):
+    rows, others, pair = THREE, {0: 3, 1: 2}, (0, 1)
+    laws = PairLaws(experiment_of(rows, others, pair), side)
+    for epsilon in (0.0, 0.2, 0.6):
+        for space in half_spaces(laws, epsilon):
+            tilt = best_tilt(laws, space)
+            largest = 0.0
+            for histogram, p, q in drawn_histograms(laws):
+                term = max(0.0, -math.expm1(epsilon - exact_loss(p, q)))
+                weight = math.exp(tilt.log_normalizer - float(np.array(histogram) @ tilt.exponents))
+                largest = max(largest, term * weight)
+            assert largest <= math.exp(tilt.log_bound) * (1.0 + 1e-12)
+            # and the bound is of some use
+            assert largest >= 0.05 * math.exp(tilt.log_bound)
+
+
+def test_losses_at_a_million_users_by_another_formula():
+    """exp(L) is (k + 1) / (n - k) times the ratio of the masses of k + 1 and k labels."""
+    n, k = 10**6, 400_000
+    experiment = fs.ShuffleExperiment(fs.Randomizer(THREE[:2]), n, k=k)
+    laws = PairLaws(experiment, "forward")
+    rng = np.random.default_rng(2)
+    histograms = 1.0 * rng.multinomial(n - k, laws.opposite, 50) + rng.multinomial(k, laws.own, 50)
+    losses = laws.losses(histograms)
+    shares = laws.own / (laws.own + laws.opposite)
+    for histogram, loss in zip(histograms, losses, strict=True):
+        groups = np.array(
+            [
+                [count, t, 1.0 - t, math.log(t), math.log1p(-t)]
+                for count, t in zip(histogram.tolist(), shares.tolist(), strict=True)
+            ]
+        )
+        ratio = log_mass(k + 1.0, groups) - log_mass(float(k), groups)
+        assert_allclose(loss, ratio + math.log((k + 1) / (n - k)), rtol=0, atol=1e-11)
+
+
+def test_the_cost_of_a_loss_is_bounded_at_any_n():
+    rows, others = THREE, {0: 2**39, 1: 2**39}
+    laws = PairLaws(experiment_of(rows, others, (0, 1)), "forward")
+    mean = sum(count * row for count, row in laws.held)
+    losses = laws.losses(np.floor(mean) + np.array([[0.0, 0.0, 0.0], [-1e6, 0.0, 1e6]]))
+    assert (np.abs(losses) < 1e-5).all()
+    assert losses[0] != losses[1]
+
+
+@pytest.mark.jit_free
+def test_series_of_small_arguments():
+    for x in (-0.0039, 1e-9, 0.0039, 0.3, -0.4):
+        assert_allclose(log_one_plus(x), math.log1p(x), rtol=FEW_ROUNDINGS, atol=0)
+    for sine, cosine in ((0.06, 0.99), (-1e-9, 1.0), (0.5, 0.2), (0.3, -0.4), (0.0, 1.0)):
+        assert_allclose(arc(sine, cosine), math.atan2(sine, cosine), rtol=FEW_ROUNDINGS, atol=0)
+
+
+@pytest.mark.jit_free
+def test_solve_positive():
+    rng = np.random.default_rng(4)
+    for size in (1, 2, 4):
+        root = rng.normal(size=(size, size + 2))
+        matrix = np.ascontiguousarray(root @ root.T)
+        right, solution = rng.normal(size=size), np.empty(size)
+        expected = np.linalg.solve(matrix, right)
+        solve_positive(matrix.copy(), right, solution)
+        assert_allclose(solution, expected, rtol=1e3 * DOZEN_ROUNDINGS, atol=0)
+
+
+class TestRefusals:
+    def test_too_many_inputs(self):
+        rows = np.random.default_rng(1).dirichlet(np.ones(4), 7)
+        experiment = experiment_of(rows, dict.fromkeys(range(7), 1), (0, 1))
+        with pytest.raises(ValueError, match="others must hold at most 5 inputs .* got 7 inputs"):
+            PairLaws(experiment, "forward")
+
+    def test_groups_beyond_what_numpy_draws(self):
+        experiment = fs.ShuffleExperiment(fs.binary_randomized_response(1.0), 2**50, k=0)
+        with pytest.raises(ValueError, match=r"at most 2\*\*40 times for a simulation, got"):
+            PairLaws(experiment, "reverse")
+
+    def test_probabilities_that_underflow(self):
+        experiment = fs.ShuffleExperiment(fs.k_randomized_response(800.0, 3), 5, k=1)
+        with pytest.raises(ValueError, match="probabilities must be at least 1e-308"):
+            PairLaws(experiment, "forward")
