@@ -137,14 +137,14 @@ def test_the_largest_term_is_no_larger_than_its_bound(side):
 
 
 def test_losses_at_a_million_users_by_another_formula():
-    """exp(L) is (k + 1) / (n - k) times the ratio of the masses of k + 1 and k labels."""
+    """exp(L) is (k + 1) / k times the ratio of the masses of k + 1 and k labels."""
     n, k = 10**6, 400_000
     experiment = fs.ShuffleExperiment(fs.Randomizer(THREE[:2]), n, k=k)
     laws = PairLaws(experiment, "forward")
     rng = np.random.default_rng(2)
     histograms = 1.0 * rng.multinomial(n - k, laws.opposite, 50) + rng.multinomial(k, laws.own, 50)
     losses = laws.losses(histograms)
-    shares = laws.own / (laws.own + laws.opposite)
+    shares = k * laws.own / (k * laws.own + (n - k) * laws.opposite)
     for histogram, loss in zip(histograms, losses, strict=True):
         groups = np.array(
             [
@@ -153,7 +153,7 @@ def test_losses_at_a_million_users_by_another_formula():
             ]
         )
         ratio = log_mass(k + 1.0, groups) - log_mass(float(k), groups)
-        assert_allclose(loss, ratio + math.log((k + 1) / (n - k)), rtol=0, atol=1e-11)
+        assert_allclose(loss, ratio + math.log1p(1.0 / k), rtol=0, atol=1e-12)
 
 
 def test_the_cost_of_a_loss_is_bounded_at_any_n():
