@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import fastshuffle
-from validation import accuracy, bounds, sections, worst_case
+from validation import accuracy, bounds, limit_accuracy, sections, worst_case
 from validation.figures import draw
 from validation.progress import Progress, show_progress
 from validation.run_claims import FOLDER, Judged, check_claims
@@ -86,11 +86,13 @@ def _surveys(
     universal = rows(bounds.BoundRow, "bounds", bounds.check_bounds)
     gaps = rows(bounds.GapRow, "gaps", bounds.check_gap)
     errors = rows(accuracy.AccuracyRow, "accuracy", accuracy.survey)
-    recorded = errors if record else accuracy.read_record()
+    limits = rows(accuracy.AccuracyRow, "limits", limit_accuracy.survey)
     if record:
         replace_file(accuracy.RECORD, accuracy.record_text(errors))
+        replace_file(limit_accuracy.RECORD, accuracy.record_text(limits))
     return [
-        sections.accuracy_section(errors, recorded),
+        sections.accuracy_section(errors, accuracy.read_record()),
+        sections.limit_section(limits, accuracy.read_record(limit_accuracy.RECORD)),
         sections.certificate_section(certificates),
         sections.composition_section(compositions),
         sections.bound_section(universal),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from validation import accuracy, bounds, worst_case
-from validation.claim import Check, Finding
+from validation.claim import Check, Finding, Verdict
 from validation.run_claims import Judged
 from validation.tables import Table, markdown, plain
 
@@ -24,6 +25,13 @@ recorded error.
   `c = |epsilon delta'(epsilon) / delta|` is above `3 max(100, |log delta|)` for these points and
   no more for all others; the error is divided by `1000 + c`.
 - `trade_off`: divided by the condition number `|alpha beta'(alpha) / beta|` where it is above 1.
+"""
+
+_LIMIT_NOTES = """\
+Each limit as a function, against its definition at many digits with the parameters that the profile
+holds; the distance of a limit from the exact curve is the matter of the claims. Deltas go down to
+1e-300; errors are divided by `1 + 2 |log delta| / 1000`, for what the last bits of epsilon and mu
+do. A later run fails above "limit on it", and above four times the recorded error.
 """
 
 _CERTIFICATE_NOTES = """\
@@ -109,17 +117,25 @@ def _failed(rows: Iterable[object]) -> tuple[str, ...]:
 # ---- The surveys -----------------------------------------------------------------------------
 
 
+def _too_large(
+    rows: Sequence[accuracy.AccuracyRow], recorded: Sequence[accuracy.AccuracyRow]
+) -> tuple[str, ...]:
+    """Return the rows above what their limit and the record allow, as text."""
+    allowed = {row.key: accuracy.allowed_error(row, recorded) for row in rows}
+    return tuple(
+        f"{', '.join(row.key)}: error {row.error:.2e}, allowed {allowed[row.key]:.2e}"
+        for row in rows
+        if not row.error <= allowed[row.key]
+    )
+
+
 def accuracy_section(
     rows: Sequence[accuracy.AccuracyRow], recorded: Sequence[accuracy.AccuracyRow]
 ) -> Section:
     """Return the table of errors: a line for a quantity, a column for each range of n."""
     lines: dict[tuple[str, ...], dict[str, str]] = {}
-    failures = []
     for row in rows:
-        allowed = accuracy.allowed_error(row, recorded)
-        failed = not row.error <= allowed
-        if failed:
-            failures.append(f"{', '.join(row.key)}: error {row.error:.2e}, allowed {allowed:.2e}")
+        failed = not row.error <= accuracy.allowed_error(row, recorded)
         cells = lines.setdefault((row.quantity, row.span, row.others, f"{row.documented:.0e}"), {})
         cells[row.users] = f"{row.error:.1e} ({row.cases}){' FAILED' if failed else ''}"
     header = ["quantity", "range", "others hold", *accuracy.USERS, "limit"]
@@ -127,7 +143,27 @@ def accuracy_section(
         [*names, *(cells.get(users, "-") for users in accuracy.USERS), limit]
         for (*names, limit), cells in lines.items()
     ]
-    return Section("Accuracy", _ACCURACY_NOTES, [header, *body], tuple(failures))
+    return Section("Accuracy", _ACCURACY_NOTES, [header, *body], _too_large(rows, recorded))
+
+
+def limit_section(
+    rows: Sequence[accuracy.AccuracyRow], recorded: Sequence[accuracy.AccuracyRow]
+) -> Section:
+    """Return the table of errors of the limits."""
+    header = ["limit", "range", "regime", "error", "cases", "limit on it"]
+    body = [
+        [
+            row.quantity,
+            row.span,
+            row.users,
+            f"{row.error:.1e}",
+            str(row.cases),
+            f"{row.documented:.0e}",
+        ]
+        for row in rows
+    ]
+    failures = _too_large(rows, recorded)
+    return Section("Accuracy of the limits", _LIMIT_NOTES, [header, *body], failures)
 
 
 def certificate_section(rows: Sequence[worst_case.CertificateRow]) -> Section:
@@ -206,8 +242,20 @@ def _measured(finding: Finding, kinds: Sequence[str]) -> str:
     return "<br>".join(stated + (amended if finding.verdict is finding.amendment else [])) or "-"
 
 
+def _bold_verdict(finding: Finding) -> str:
+    verdict = finding.verdict
+    return f"**{verdict}**{finding.verdict_text.removeprefix(verdict)}"
+
+
 def _cell(text: str) -> str:
     return text.replace("|", "\\|")
+
+
+def _counts(judged: Sequence[Judged]) -> str:
+    """Return how many claims came to each verdict."""
+    found = Counter(row.finding.verdict for row in judged)
+    parts = [f"{verdict} {found[verdict]}" for verdict in Verdict if found[verdict]]
+    return f"Of {len(judged)} claims: {', '.join(parts)}."
 
 
 def claim_section(judged: Sequence[Judged], figures: dict[str, list[str]]) -> Section:
@@ -226,20 +274,18 @@ def claim_section(judged: Sequence[Judged], figures: dict[str, list[str]]) -> Se
         Failures are the verdicts that differ from the record.
     """
     header = [
-        "file", "claim", "source", "measured", "grid", "rate", "constant or fact", "verdict",
+        "file", "claim", "verdict", "rate", "constant or fact", "measured", "grid", "source",
     ]  # fmt: skip
     body = [
         [
             row.family,
             _cell(row.claim.statement),
-            _cell(row.claim.source),
-            _cell(row.finding.quantity),
-            _cell(row.finding.grid),
+            _cell(_bold_verdict(row.finding)),
             _cell(_measured(row.finding, ["rate"])),
             _cell(_measured(row.finding, ["constant", "fact"])),
-            _cell(
-                f"**{row.finding.verdict}**{row.finding.verdict_text[len(row.finding.verdict) :]}"
-            ),
+            _cell(row.finding.quantity),
+            _cell(row.finding.grid),
+            _cell(row.claim.source),
         ]
         for row in judged
     ]
@@ -251,7 +297,8 @@ def claim_section(judged: Sequence[Judged], figures: dict[str, list[str]]) -> Se
     ]
     failures = tuple(row.failure for row in judged if not row.passed)
     table = [header, *body]
-    return Section("The claims", _CLAIM_NOTES, table, failures, "\n\n".join(more), wide=True)
+    notes = f"{_CLAIM_NOTES}\n{_counts(judged)}"
+    return Section("The claims", notes, table, failures, "\n\n".join(more), wide=True)
 
 
 def claim_summary(judged: Sequence[Judged]) -> str:

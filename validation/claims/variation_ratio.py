@@ -69,7 +69,7 @@ def measure(*, quick: bool) -> list[Finding]:
     epsilons = np.linspace(0.0, 1.95, 8 if quick else 40)
     ratios = {
         k: [_delta(k, e, merged=False) / _delta(k, e, merged=True) for e in epsilons.tolist()]
-        for k in (3, 4, 5, 8)
+        for k in (4, 5, 8)
     }
     worst = int(np.argmax(ratios[5]))
     ratio, at = _largest_ratio(epsilons.tolist())
@@ -89,7 +89,6 @@ def measure(*, quick: bool) -> list[Finding]:
                     for k, values in ratios.items()
                 ),
                 log_x=False,
-                log_y=False,
             ),
         ),
         Finding(
