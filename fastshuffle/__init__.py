@@ -46,7 +46,14 @@ from fastshuffle.limits import (
     tangent_profile,
     worst_fisher_constant,
 )
-from fastshuffle.monte_carlo import MonteCarloProfile, Simulation, monte_carlo_profile
+from fastshuffle.monte_carlo import (
+    AuditResult,
+    Evidence,
+    MonteCarloProfile,
+    Simulation,
+    audit,
+    monte_carlo_profile,
+)
 from fastshuffle.profile import DeltaWarning, PrivacyProfile, Validity
 from fastshuffle.randomizers import (
     FrequencyRandomizer,
@@ -69,12 +76,14 @@ from fastshuffle.randomizers import (
 )
 
 __all__ = [
+    "AuditResult",
     "BerryEsseenBound",
     "BracketProfile",
     "CompoundPoissonProfile",
     "DeltaWarning",
     "DivergenceExpansion",
     "EdgeworthProfile",
+    "Evidence",
     "ExactProfile",
     "FrequencyRandomizer",
     "GaussianProfile",
@@ -93,6 +102,7 @@ __all__ = [
     "WorstDataset",
     "WorstFisherConstant",
     "asymmetric_randomized_response",
+    "audit",
     "berry_esseen_bound",
     "berry_esseen_profile",
     "binary_local_hashing",

@@ -57,7 +57,8 @@ _MARGIN = 3.0
 _GRID = 64
 _LARGEST_EXPONENT = 600.0
 _FARTHEST = 300.0
-_BISECTIONS = 36
+_BISECTIONS = 24
+_MOST_STEPS_TO_LEVEL = 60
 _DEFAULT_LOG_DELTA = math.log(1e-6)
 _PILOT = 2048
 
@@ -221,7 +222,7 @@ class _Levels:
         if self.at(0.0) <= level:
             return 0.0
         epsilon = min(0.5 * high, 2.0 * math.exp(min(self.at(0.0), 0.0)))
-        for _ in range(_BISECTIONS):
+        for _ in range(_MOST_STEPS_TO_LEVEL):
             value = self.at(epsilon)
             if abs(value - level) <= 0.05:
                 break

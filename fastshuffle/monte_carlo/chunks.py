@@ -14,7 +14,9 @@ from fastshuffle.monte_carlo.pair import SIDES, PairLaws, Side
 
 # Histograms a chunk, half of them for either direction.
 CHUNK = 2**16
+# Histograms of the pilot, and fewer where they have many outputs.
 _PILOT = 2048
+_PILOT_COUNTS = 2**21
 _COLUMNS = 5
 # Sums are whole numbers of 2**-80 of their unit, so that they add up to the same in any order.
 _FRACTION_BITS = 80
@@ -139,9 +141,10 @@ def draw_cells(task: Task, size: int, rng: np.random.Generator) -> FloatArray:
 
 def pilot_deviations(task: Task) -> FloatArray:
     """Return roughly the standard deviation of the terms at each epsilon, from a fixed pilot."""
-    found = moments(task.aim, draw_cells(task, _PILOT, pilot_generator()))
-    mean = found.terms / _PILOT
-    return np.sqrt(np.maximum(found.squares / _PILOT - mean * mean, 1.0 / _PILOT**2))
+    size = min(_PILOT, max(64, _PILOT_COUNTS // len(task.laws.own)))
+    found = moments(task.aim, draw_cells(task, size, pilot_generator()))
+    mean = found.terms / size
+    return np.sqrt(np.maximum(found.squares / size - mean * mean, 1.0 / size**2))
 
 
 def run_chunk(tasks: dict[Side, Task], size: int, rng: np.random.Generator) -> dict[Side, Sums]:
