@@ -35,6 +35,7 @@ from fastshuffle.limits.gaussian import (
     gaussian_profile,
     tangent_profile,
 )
+from fastshuffle.limits.hybrid import HybridProfile, hybrid_profile
 from fastshuffle.limits.poisson import ShiftProfile, poisson_profile, skellam_profile
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "DivergenceExpansion",
     "EdgeworthProfile",
     "GaussianProfile",
+    "HybridProfile",
     "LimitProfile",
     "ShiftProfile",
     "TangentProfile",
@@ -58,6 +60,7 @@ __all__ = [
     "gaussian_profile",
     "gdp_mu",
     "hellinger_expansion",
+    "hybrid_profile",
     "jensen_shannon_expansion",
     "kl_expansion",
     "mixture_fisher_constant",

@@ -266,7 +266,7 @@ def experiment_constant(experiment: ShuffleExperiment) -> float:
     if held.keys() <= {a, b}:
         return fisher_constant(experiment.randomizer, held.get(b, 0) / total, pair=(a, b))
     shares = np.array(list(held.values())) / total
-    return _composition_constant(merged_rows(experiment.randomizer, (a, b, *held)), shares)
+    return composition_constant(merged_rows(experiment.randomizer, (a, b, *held)), shares)
 
 
 def check_pair(randomizer: Any, pair: Any) -> tuple[int, int]:
@@ -326,7 +326,7 @@ def _pair_sums(merged: MergedRows, pi: float) -> tuple[float, float]:
     return _sum_of_squares(difference(merged), mean), overlap
 
 
-def _composition_constant(merged: MergedRows, shares: FloatArray) -> float:
+def composition_constant(merged: MergedRows, shares: FloatArray) -> float:
     """Return ``v^T Sigma^+ v`` for the fractions of other users at the rows after the first two.
 
     The sum of ``v**2 / m`` gains the power that the currents ``pi_z sum_y W_z v / m`` dissipate

@@ -8,9 +8,9 @@ what is left cannot change the digits asked for.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import count
+from itertools import count, product
 from typing import TypeAlias
 
 from mpmath import mp, mpf
@@ -127,6 +127,47 @@ def field_delta(
                     reached = tuple(x + dx for x, dx in zip(point, move, strict=True))
                     difference[reached] += sign * mass * mpf(share)
         return mp.fsum(value for value in difference.values() if value > 0)
+
+
+def hybrid_delta(
+    epsilon: Number,
+    mu: Number,
+    often: tuple[Number, Number],
+    rare: Sequence[tuple[Number, Number, Number]],
+    direction: str = "forward",
+    reach: int = 60,
+    digits: int = 30,
+) -> mpf:
+    """Return the hockey-stick divergence of ``often_b exp(X) + b`` from ``often_a + a``.
+
+    They are densities against ``X ~ N(-mu**2/2, mu**2)`` and counts ``N_y ~ Poi(mean_y)``, with
+    ``a = sum a_y N_y / mean_y``; ``often`` is (often_a, often_b), ``rare`` lists (mean, a, b) and
+    each count is summed up to ``reach``. The mean over X is the formula of Black and Scholes.
+    """
+    with mp.workdps(digits + _GUARD_DIGITS):
+        factor, spread = mp.exp(mpf(epsilon)), mpf(mu)
+        low, high = mpf(often[0]), mpf(often[1])
+        total = mpf(0)
+        for counts in product(range(reach), repeat=len(rare)):
+            mass, a, b = mpf(1), low, mpf(0)
+            for times, (mean, rare_a, rare_b) in zip(counts, rare, strict=True):
+                mass *= poisson_mass(times, mean, mp.dps)
+                a += mpf(rare_a) * times / mpf(mean)
+                b += mpf(rare_b) * times / mpf(mean)
+            if direction == "forward":
+                strike, price = factor * a - b, high
+            else:
+                strike, price = a - factor * b, factor * high
+            if strike <= 0:
+                value = price - strike if direction == "forward" else mpf(0)
+            else:
+                near = mp.log(price / strike) / spread + spread / 2
+                sign = 1 if direction == "forward" else -1
+                value = sign * (
+                    price * mp.ncdf(sign * near) - strike * mp.ncdf(sign * (near - spread))
+                )
+            total += mass * value
+        return total
 
 
 def _falling_sum(term: Callable[[int], mpf], start: int, digits: int) -> mpf:
