@@ -1,5 +1,6 @@
 """Exact finite-n privacy of the shuffle model of differential privacy."""
 
+from fastshuffle._validation import UnsupportedSettingError
 from fastshuffle.bounds import (
     blanket_profile,
     chernoff_profile,
@@ -100,6 +101,7 @@ __all__ = [
     "ShuffleExperiment",
     "Simulation",
     "TangentProfile",
+    "UnsupportedSettingError",
     "Validity",
     "WorstCaseProfile",
     "WorstDataset",

@@ -17,6 +17,14 @@ from fastshuffle._typing import Direction, FloatArray
 LARGEST_COUNT = 2**53
 
 
+class UnsupportedSettingError(ValueError):
+    """Arguments within their domains for which a method makes no statement.
+
+    A `ValueError`, so that code which catches that needs no other; it tells what a method does not
+    cover from what is wrong with an argument.
+    """
+
+
 class Interval(NamedTuple):
     """A closed interval of float64 numbers and the words that name it in messages."""
 

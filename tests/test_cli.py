@@ -466,7 +466,7 @@ class TestBounds:
             row["method"]: row for row in json.loads((tmp_path / "a.json").read_text())["bounds"]
         }
         assert rows["worst case"]["epsilon"] == rows["worst dataset found"]["epsilon"] == "inf"
-        assert rows["clones"]["refusal"] == "epsilon0 must be >= 0 and finite"
+        assert rows["clones"]["refusal"] == "randomizer must have a finite epsilon0"
         reason = "the Fisher constant must be finite for a Gaussian limit"
         assert rows["Gaussian limit"]["refusal"] == reason
         assert rows["stronger clones"]["refusal"] == "randomizer must have a finite epsilon0"

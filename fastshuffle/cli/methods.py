@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
+from fastshuffle._validation import UnsupportedSettingError
 from fastshuffle.bounds import (
     blanket_profile,
     chernoff_profile,
@@ -12,6 +13,7 @@ from fastshuffle.bounds import (
     stronger_clone_profile,
     variation_ratio_profile,
 )
+from fastshuffle.bounds.clones import OutsideClassError
 from fastshuffle.exact import exact_profile, worst_case_profile
 from fastshuffle.experiment import ShuffleExperiment
 from fastshuffle.limits import gaussian_profile, worst_fisher_constant
@@ -22,6 +24,8 @@ from fastshuffle.randomizers import (
     k_randomized_response,
 )
 
+# Up to here the parameter exp(epsilon0) of the variation ratio is a double.
+_LARGEST_EPSILON0 = 709.0
 # With them every method runs once before any is timed, so that its kernels are loaded.
 _SMALL = (binary_randomized_response(1.0), k_randomized_response(1.0, 3))
 
@@ -89,22 +93,24 @@ def _last(holds: Callable[[float], bool], high: float) -> float:
 
 
 def _clones(randomizer: LocalRandomizer, n: int) -> PrivacyProfile:
+    if randomizer.epsilon0 == math.inf:
+        raise UnsupportedSettingError("randomizer must have a finite epsilon0")
     return clone_profile(randomizer.epsilon0, n)
 
 
 def _stronger_clones(randomizer: LocalRandomizer, n: int) -> PrivacyProfile:
     try:
         return stronger_clone_profile(randomizer, n)
-    except ValueError as error:
-        if "must satisfy" in str(error):
-            raise ValueError("not of its class") from error
-        raise
+    except OutsideClassError as error:
+        raise UnsupportedSettingError("not of its class") from error
 
 
 def _variation_ratio(randomizer: LocalRandomizer, n: int) -> PrivacyProfile:
     local, k = randomizer.epsilon0, randomizer.n_inputs
+    if local > _LARGEST_EPSILON0:
+        raise UnsupportedSettingError(f"epsilon0 must be at most {_LARGEST_EPSILON0:g}")
     if randomizer not in (binary_randomized_response(local), k_randomized_response(local, k)):
-        raise ValueError("no known parameters")
+        raise UnsupportedSettingError("no known parameters")
     ratio = math.exp(local)
     return variation_ratio_profile(ratio, (ratio - 1.0) / (ratio + (k - 1.0)), ratio, n)
 
@@ -145,7 +151,7 @@ def _outcome(
     start = time.perf_counter()
     try:
         answer = method(randomizer, n, delta)
-    except (ValueError, ArithmeticError, RuntimeError) as error:
+    except (UnsupportedSettingError, ArithmeticError, RuntimeError) as error:
         reason, _, _ = str(error).partition(", got")
         return Outcome(name, None, None, None, None, reason)
     return Outcome(name, *answer, time.perf_counter() - start, None)

@@ -33,6 +33,7 @@ from fastshuffle._kernels.lattice_tails import (
 )
 from fastshuffle._kernels.lattice_window import fill_points
 from fastshuffle._typing import FloatArray
+from fastshuffle._validation import UnsupportedSettingError
 from fastshuffle.exact._lattice_window import Window, chosen_window
 from fastshuffle.randomizers import MergedRows
 
@@ -154,7 +155,7 @@ class LatticePoints:
 
     def _require_storage(self, n_points: float) -> None:
         if n_points > _MOST_POINTS:
-            raise ValueError(
+            raise UnsupportedSettingError(
                 f"the histograms must be at most {_MOST_POINTS}, got about {n_points:.2g} at n = "
                 f"{self._n}; {ELSEWHERE}"
             )

@@ -1,7 +1,7 @@
 """Which method fits an experiment, or a randomizer: the public functions of exact profiles."""
 
-from fastshuffle._validation import Interval, check_count, check_real
-from fastshuffle.bounds import check_randomizer
+from fastshuffle._validation import Interval, UnsupportedSettingError, check_count, check_real
+from fastshuffle.bounds.common import check_randomizer
 from fastshuffle.bracket import BracketProfile
 from fastshuffle.exact.binary import ExactProfile
 from fastshuffle.exact.binary_worst_case import BinaryWorstCase
@@ -111,7 +111,7 @@ def exact_profile(
         return homogeneous_profile(experiment, merged, tolerance)
     if set(held) <= set(experiment.pair) and merged.rows.shape[1] <= _MOST_LATTICE_OUTPUTS:
         return lattice_profile(experiment)
-    raise ValueError(
+    raise UnsupportedSettingError(
         "the other users must all hold one input, or the inputs of the pair with at most 4 groups "
         "of outputs, or the messages of all inputs that occur fall "
         f"into 2 groups, got {len(held)} inputs and {merged.rows.shape[1]} groups; "

@@ -6,11 +6,11 @@ from typing import final
 import numpy as np
 
 from fastshuffle._background import BackgroundPair
-from fastshuffle._positive_part import Bracket
 from fastshuffle._supporting_lines import highest_supporting_line
 from fastshuffle._typing import Direction, FloatArray
-from fastshuffle.bounds import BLANKET_SOURCE, blanket_pairs
-from fastshuffle.bracket import Curve
+from fastshuffle.bounds.blanket import BLANKET_SOURCE, blanket_laws
+from fastshuffle.bounds.common import all_pairs
+from fastshuffle.bounds.largest import LargestCurve
 from fastshuffle.exact.homogeneous import underflows
 from fastshuffle.exact.worst_case import WorstCaseProfile, WorstDataset
 from fastshuffle.experiment import ShuffleExperiment
@@ -23,16 +23,10 @@ class GeneralWorstCase(WorstCaseProfile):
 
     def __init__(self, randomizer: LocalRandomizer, n: int, rtol: float) -> None:
         super().__init__(randomizer, n, rtol)
-        self._laws = [
-            (pair, law)
-            for (a, b), forward, reverse in blanket_pairs(randomizer, n)
-            for pair, law in (((a, b), forward), ((b, a), reverse))
-        ]
-        curves = [(law.chernoff_curve(), law.curve(rtol)) for _, law in self._laws]
-        self._chernoff = [chernoff for chernoff, _ in curves]
-        self._blanket = [blanket for _, blanket in curves]
-        loss = max(curve.loss for curve in self._blanket)
-        self._curve_above = Curve(lambda e: Bracket(-math.inf, self._above(e)[0]), loss, rtol)
+        self._pairs = all_pairs(randomizer)
+        self._laws = blanket_laws(randomizer, self._pairs)
+        self._largest = LargestCurve(self._laws, n, lambda law: law.curve(rtol))
+        self._curve_above = self._largest.curve()
 
     @property
     def method(self) -> str:
@@ -48,24 +42,14 @@ class GeneralWorstCase(WorstCaseProfile):
         return BLANKET_SOURCE
 
     def _above(self, epsilon: float) -> tuple[float, int]:
-        """Return the largest blanket bound, and the place of its pair.
-
-        A pair whose Chernoff bound is below the largest so far is not looked at further.
-        """
-        quick = [curve.at(epsilon).upper for curve in self._chernoff]
-        best, place = -math.inf, 0
-        for i in np.argsort(quick)[::-1].tolist():
-            if quick[i] <= best:
-                break
-            value = self._blanket[i].at(epsilon).upper
-            if value > best:
-                best, place = value, i
-        return min(best, 0.0), place
+        """Return the largest blanket bound, and the place of its pair."""
+        value, place = self._largest.at(epsilon)
+        return min(value, 0.0), place
 
     def _below(self, epsilon: float, place: int) -> tuple[float, int]:
         """Return the largest lower bound for a pair over the inputs of the others, and which."""
-        a, b = self._laws[place][0]
-        loss = self._blanket[place].loss
+        a, b = self._pairs[place]
+        loss = self._laws[place].loss
         best, others = -math.inf, a
         for z in sorted({a, b, *self._randomizer.representative_inputs()}):
             merged = self._randomizer.merged((a, b, z))
@@ -113,6 +97,6 @@ class GeneralWorstCase(WorstCaseProfile):
         _, place = self._above(epsilon)
         _, z = self._below(epsilon, place)
         experiment = ShuffleExperiment(
-            self._randomizer, self._n, others={z: self._n - 1}, pair=self._laws[place][0]
+            self._randomizer, self._n, others={z: self._n - 1}, pair=self._pairs[place]
         )
         return WorstDataset(experiment, "forward")

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from fastshuffle._background import BackgroundPair
+from fastshuffle._validation import UnsupportedSettingError
 from fastshuffle.bracket import BracketProfile
 from fastshuffle.experiment import ShuffleExperiment
 from fastshuffle.profile import Validity
@@ -22,10 +23,10 @@ def underflows(merged: MergedRows) -> bool:
 
 
 def require_no_underflow(randomizer: LocalRandomizer, merged: MergedRows) -> None:
-    """Raise a ValueError if a probability is positive but too small for a double."""
+    """Raise an error if a probability is positive but too small for a double."""
     if underflows(merged):
         smallest = float(merged.log_rows[merged.log_rows > -math.inf].min())
-        raise ValueError(
+        raise UnsupportedSettingError(
             "probabilities must be at least 1e-308 where the outputs form more than 2 groups, got "
             f"exp({smallest!r}) for {randomizer!r}"
         )

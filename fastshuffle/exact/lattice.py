@@ -7,7 +7,7 @@ from typing import Any, final
 import numpy as np
 
 from fastshuffle._typing import Direction, FloatArray
-from fastshuffle._validation import POSITIVE, check_direction, check_real
+from fastshuffle._validation import POSITIVE, UnsupportedSettingError, check_direction, check_real
 from fastshuffle.exact._lattice_points import ELSEWHERE, LatticePoints, Side, Tail
 from fastshuffle.exact._lattice_window import LOG_TRUNCATION
 from fastshuffle.experiment import ShuffleExperiment
@@ -35,13 +35,13 @@ class LatticeProfile(PrivacyProfile):
         a, b = experiment.pair
         foreign = sorted(set(experiment.others) - {a, b})
         if foreign:
-            raise ValueError(
+            raise UnsupportedSettingError(
                 f"others must hold inputs {a} and {b} only, got {foreign}; {ELSEWHERE}"
             )
         merged = experiment.randomizer.merged((a, b))
         outputs = merged.rows.shape[1]
         if outputs > _MOST_OUTPUTS:
-            raise ValueError(
+            raise UnsupportedSettingError(
                 f"outputs must form at most {_MOST_OUTPUTS} groups of equal ratio, got {outputs}; "
                 f"{ELSEWHERE}"
             )
@@ -59,7 +59,7 @@ class LatticeProfile(PrivacyProfile):
         lost = (merged.rows == 0.0) & (merged.log_rows > -math.inf)
         if lost.any():
             smallest = float(merged.log_rows[lost].min())
-            raise ValueError(
+            raise UnsupportedSettingError(
                 f"probabilities must be at least 1e-308, got exp({smallest!r}) for "
                 f"{self._experiment.randomizer!r}"
             )

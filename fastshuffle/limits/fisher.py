@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fastshuffle._typing import FloatArray
-from fastshuffle._validation import PROBABILITY, check_count, check_real
+from fastshuffle._validation import PROBABILITY, UnsupportedSettingError, check_count, check_real
 from fastshuffle.exact.homogeneous import underflows
 from fastshuffle.experiment import ShuffleExperiment
 from fastshuffle.randomizers import LocalRandomizer, MergedRows
@@ -241,7 +241,7 @@ def worst_fisher_constant(
         check_pair(randomizer, (0, 1))
         inputs = randomizer.representative_inputs()
         if len(inputs) > _MOST_INPUTS:
-            raise ValueError(
+            raise UnsupportedSettingError(
                 f"randomizer must have at most {_MOST_INPUTS} inputs unless a pair is given, got "
                 f"{randomizer.n_inputs}"
             )
@@ -290,7 +290,7 @@ def merged_rows(randomizer: LocalRandomizer, inputs: tuple[int, ...]) -> MergedR
     merged = randomizer.merged(inputs)
     if underflows(merged):
         smallest = float(merged.log_rows[merged.log_rows > -math.inf].min())
-        raise ValueError(
+        raise UnsupportedSettingError(
             f"probabilities must be at least 1e-308, got exp({smallest!r}) for {randomizer!r}"
         )
     return merged

@@ -7,6 +7,7 @@ from typing import final
 import numpy as np
 
 from fastshuffle._typing import Direction, FloatArray
+from fastshuffle._validation import UnsupportedSettingError
 from fastshuffle.experiment import ShuffleExperiment
 from fastshuffle.limits._normal import log_gaussian_delta, log_mean_excess, log_upper_tail
 from fastshuffle.limits._profile import LimitProfile, Side, check_experiment
@@ -22,10 +23,12 @@ _LARGEST_TANGENT_MU = math.sqrt(2.0 * math.pi)
 def _mu(experiment: ShuffleExperiment) -> float:
     """Return ``sqrt(I / n)`` for the composition of the others."""
     if experiment.n == 1:
-        raise ValueError("n must be >= 2, since the limit is in the number of other users, got 1")
+        raise UnsupportedSettingError(
+            "n must be >= 2, since the limit is in the number of other users, got 1"
+        )
     constant = experiment_constant(experiment)
     if constant == math.inf:
-        raise ValueError(
+        raise UnsupportedSettingError(
             "the Fisher constant must be finite for a Gaussian limit, got inf: the differing "
             "user's messages are not all among those of the others"
         )

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,25 @@ class LocalRandomizer(ABC):
             All inputs, unless the mechanism treats them alike.
         """
         return tuple(range(self.n_inputs))
+
+    def representative_pairs(self) -> tuple[tuple[int, int], ...]:
+        """Return ordered pairs of inputs, one of every kind that the privacy blanket tells apart.
+
+        Returns
+        -------
+        tuple of tuple of two ints
+            For every ordered pair of different inputs there is one here with the same
+            ``shared_rows``, up to the order of the columns. All ordered pairs of
+            `representative_inputs`, unless the mechanism treats inputs alike.
+
+        Notes
+        -----
+        A relabelling of the inputs and of the outputs that leaves the randomizer as it is takes
+        any pair to one with the same joint law, and leaves what all inputs share; the datasets
+        over which a worst case is taken it only permutes. So whatever holds for the pairs here
+        holds for all, and a mechanism that treats all inputs alike has one.
+        """
+        return tuple(permutations(self.representative_inputs(), 2))
 
     @abstractmethod
     def _merged(self, inputs: tuple[int, ...]) -> MergedRows:

@@ -153,6 +153,10 @@ class PureProtocol(FrequencyRandomizer):
         """Return three inputs, or both of two: the mechanism treats all alike."""
         return tuple(range(min(3, self.n_inputs)))
 
+    def representative_pairs(self) -> tuple[tuple[int, int], ...]:
+        """Return one pair: any permutation of the inputs only relabels the messages."""
+        return ((0, 1),)
+
     @abstractmethod
     def _support(self) -> Support:
         """Return the probabilities that a message supports an input."""

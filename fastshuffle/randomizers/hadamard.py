@@ -46,6 +46,16 @@ class HadamardResponse(EpsilonAndSize):
         beyond = self.block_size - 1
         return tuple(x for x in dict.fromkeys((0, 1, 2, beyond)) if x < self._k)
 
+    def representative_pairs(self) -> tuple[tuple[int, int], ...]:
+        """Return one pair of inputs that share a block and one that does not.
+
+        Within a block the supports of two inputs are half-spaces of two different directions, any
+        two of which a linear map takes to any others; across blocks they are disjoint. What all
+        inputs are taken to share is uniform.
+        """
+        pairs = ((0, 1), (0, self.block_size - 1))
+        return tuple(dict.fromkeys(pair for pair in pairs if pair[1] < self._k))
+
     def _log_own_half(self) -> float:
         """Return the log probability of the b / 2 outputs of an input, for one who holds it."""
         return -math.log1p((2 * self.n_blocks - 1) * math.exp(-self._epsilon0))
