@@ -26,6 +26,7 @@ from validation.claim import (
 from validation.figures import draw
 from validation.rates import Estimate, fit_limit, fit_rate, geometric_grid
 from validation.reference import constants, exact, lattice
+from validation.reference.deficiency import jitter_and_rounding
 from validation.run_claims import FOLDER, check_claims, families
 from validation.store import Store
 
@@ -233,6 +234,22 @@ def test_shifted_negated_and_poisson_laws():
     np.testing.assert_allclose(left, right, rtol=1e-12, atol=0)
     assert low + len(left) - 1 == -low
     assert lattice.shifted(law, 3).low == law.low + 3
+
+
+@pytest.mark.parametrize("mean", [0.0, 0.4])
+def test_deficiency_against_a_fine_integral(mean):
+    law = lattice.binomial(60, 0.3)
+    centre, deviation = 18.0, math.sqrt(12.6)
+    x = np.arange(-20.0, 80.0, 1e-3) + 5e-4
+    jittered = np.zeros_like(x)
+    cells = np.floor(x + 0.5).astype(int) - law.low
+    inside = (cells >= 0) & (cells < len(law.masses))
+    jittered[inside] = law.masses[cells[inside]]
+    z = (x - centre) / deviation - mean
+    normal = np.exp(-0.5 * z * z) / (math.sqrt(2.0 * math.pi) * deviation)
+    distance = 0.5e-3 * np.abs(jittered - normal).sum()
+    bound = jitter_and_rounding(law, centre, deviation, mean)
+    assert distance * (1.0 - 1e-9) <= bound <= 1.05 * distance
 
 
 def test_constants_of_randomized_response():

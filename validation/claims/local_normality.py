@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import ndtr
 
 from validation.claim import Check, Claim, Curve, Figure, Finding, Verdict, rate_is
 from validation.rates import fit_rate
 from validation.reference import lattice
-from validation.reference.constants import Floats
+from validation.reference.deficiency import jitter_and_rounding
 
 _SOURCE = "arXiv:2602.09029v3, section 7 (not in v5)"
 
@@ -62,29 +61,16 @@ def _remainder(root: int, pi: float) -> float:
     return worst
 
 
-def _density_gap(law: lattice.Law, centre: float, deviation: float, mean: float) -> Floats:
-    """Return both deficiencies in total variation, for one h.
-
-    Forward: the integer plus a uniform number on (-1/2, 1/2), standardized, against the normal
-    law, by the masses of quarter cells. Backward: the normal number, rounded, against the law.
-    """
-    edges = law.points[0] - 0.5 + np.arange(4 * len(law.masses) + 1) / 4.0
-    normal = np.diff(ndtr((edges - centre) / deviation - mean))
-    fine = np.abs(np.repeat(law.masses, 4) / 4.0 - normal).sum() + (1.0 - normal.sum())
-    coarse = np.abs(law.masses - normal.reshape(-1, 4).sum(axis=1)).sum() + (1.0 - normal.sum())
-    return np.array([0.5 * fine, 0.5 * coarse])
-
-
 def _le_cam(root: int, pi: float) -> float:
-    """Return an upper bound on the Le Cam distance over the grid of h, to quarter cells."""
+    """Return an upper bound on the Le Cam distance over the grid of h."""
     n = root * root
     k, centre, deviation = _moments(n, pi)
     shift = (_P[1] - _P[0]) * root / deviation
     gaps = [
-        _density_gap(_law(n, k + round(h * root)), centre, deviation, h * shift)
+        jitter_and_rounding(_law(n, k + round(h * root)), centre, deviation, h * shift)
         for h in (0.0, *_STEPS)
     ]
-    return float(np.max(gaps))
+    return max(gaps)
 
 
 def measure(*, quick: bool) -> list[Finding]:
