@@ -9,7 +9,7 @@ from scipy.special import ndtr
 
 from validation.reference.lattice import Law
 
-_CELLS = 4
+_CELLS = 16
 
 
 def jitter_and_rounding(law: Law, centre: float, deviation: float, mean: float) -> float:
@@ -45,4 +45,4 @@ def jitter_and_rounding(law: Law, centre: float, deviation: float, mean: float) 
     crossing = (low < jittered) & (jittered < high)
     fine = float(np.where(crossing, high - low, np.abs(jittered - normal)).sum())
     coarse = float(np.abs(law.masses - normal.reshape(-1, _CELLS).sum(axis=1)).sum())
-    return 0.5 * (max(fine, coarse) + outside)
+    return float(0.5 * (max(fine, coarse) + outside))
