@@ -37,6 +37,7 @@ from fastshuffle.limits.gaussian import (
 )
 from fastshuffle.limits.hybrid import HybridProfile, hybrid_profile
 from fastshuffle.limits.poisson import ShiftProfile, poisson_profile, skellam_profile
+from fastshuffle.limits.regime import LimitError, Regime, regime
 
 __all__ = [
     "BerryEsseenBound",
@@ -45,7 +46,9 @@ __all__ = [
     "EdgeworthProfile",
     "GaussianProfile",
     "HybridProfile",
+    "LimitError",
     "LimitProfile",
+    "Regime",
     "ShiftProfile",
     "TangentProfile",
     "WorstFisherConstant",
@@ -65,6 +68,7 @@ __all__ = [
     "kl_expansion",
     "mixture_fisher_constant",
     "poisson_profile",
+    "regime",
     "renyi_expansion",
     "skellam_profile",
     "tangent_profile",
