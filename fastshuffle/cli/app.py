@@ -7,9 +7,11 @@ import typer
 
 from fastshuffle import __version__
 from fastshuffle._kernels import _jit
+from fastshuffle.cli.audit import audit
 from fastshuffle.cli.bounds import bounds
 from fastshuffle.cli.curve import curve
 from fastshuffle.cli.errors import InputError, say
+from fastshuffle.cli.simulate import simulate
 
 # The usage errors of typer have one public name, that of a subclass.
 _UsageError: Any = typer.BadParameter.__base__
@@ -17,6 +19,8 @@ _UsageError: Any = typer.BadParameter.__base__
 _app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 _app.command()(curve)
 _app.command()(bounds)
+_app.command()(simulate)
+_app.command()(audit)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

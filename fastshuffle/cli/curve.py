@@ -8,10 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
-from fastshuffle._validation import LARGEST_COUNT, NONNEGATIVE, PROBABILITY
+from fastshuffle._validation import NONNEGATIVE, PROBABILITY
+from fastshuffle.cli.datasets import Ones, Others, Pair, held, read_dataset
 from fastshuffle.cli.errors import InputError, input_errors, say_warnings
 from fastshuffle.cli.files import check_paths, csv_bytes, json_bytes, write_files
-from fastshuffle.cli.parsing import parse_count, parse_real
+from fastshuffle.cli.parsing import parse_real
 from fastshuffle.cli.quotes import Quote, experiment_quotes, worst_case_quotes
 from fastshuffle.cli.settings import (
     CsvFile,
@@ -42,29 +43,9 @@ def curve(  # noqa: PLR0913 - one parameter an option
     mechanism: Mechanism = None,
     epsilon0: Epsilon0 = None,
     matrix: Matrix = None,
-    ones: Annotated[
-        str | None,
-        typer.Option(
-            metavar="K",
-            help="One fixed dataset instead of the worst case: K of the N - 1 others hold input "
-            "1, the rest input 0.",
-        ),
-    ] = None,
-    others: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="INPUT:COUNT",
-            help="Instead of --ones: how many of the N - 1 others hold an input; repeatable.",
-        ),
-    ] = None,
-    pair: Annotated[
-        str | None,
-        typer.Option(
-            metavar="A:B",
-            help="With --others: the inputs of the user who differs in the first and in the "
-            "second dataset, 0:1 by default.",
-        ),
-    ] = None,
+    ones: Ones = None,
+    others: Others = None,
+    pair: Pair = None,
     delta: Annotated[
         list[str] | None, typer.Option(metavar="D", help="Print epsilon at this delta; repeatable.")
     ] = None,
@@ -87,7 +68,7 @@ def curve(  # noqa: PLR0913 - one parameter an option
     epsilons = [parse_real("--epsilon", text, NONNEGATIVE) for text in epsilon or ()]
     if not deltas and not epsilons:
         raise InputError("at least one of --delta and --epsilon must be given")
-    fixed = _fixed_dataset(n, ones, others, pair)
+    fixed = read_dataset(n, ones, others, pair)
     randomizer = read_randomizer(mechanism, epsilon0, matrix)
     paths = check_paths({"--json": json_file, "--csv": csv_file, "--plot": plot_file}, matrix)
 
@@ -107,33 +88,6 @@ def curve(  # noqa: PLR0913 - one parameter an option
         _print_worst_case(profile, quotes)
     else:
         _print_experiment(profile, quotes)
-
-
-def _fixed_dataset(
-    n: int, ones: str | None, others: list[str] | None, pair: str | None
-) -> dict[str, Any] | None:
-    """Return the arguments of the experiment that the options fix, if they do."""
-    if ones is not None and others:
-        raise InputError("--ones must be given without --others")
-    if pair is not None and not others:
-        raise InputError("--pair must be given with --others")
-    if ones is not None:
-        return {"k": parse_count("--ones", ones, 0, n - 1)}
-    if not others:
-        return None
-    counts = [_two_counts("--others", "INPUT:COUNT", text) for text in others]
-    if len(dict(counts)) < len(counts):
-        raise InputError(f"--others must name each input once, got {' '.join(others)}")
-    return {"others": dict(counts), "pair": _two_counts("--pair", "A:B", pair or "0:1")}
-
-
-def _two_counts(option: str, form: str, text: str) -> tuple[int, int]:
-    first, colon, second = text.partition(":")
-    if not colon:
-        raise InputError(f"{option} must have the form {form}, got {text!r}")
-    return parse_count(option, first, 0, LARGEST_COUNT), parse_count(
-        option, second, 0, LARGEST_COUNT
-    )
 
 
 def _computed(
@@ -190,7 +144,7 @@ def _csv(profile: PrivacyProfile, quotes: list[Quote]) -> bytes:
                 "all" if isinstance(profile, WorstCaseProfile) else "these",
                 profile.n,
                 " ".join(map(str, quote.experiment.pair)),
-                " ".join(_held(quote.experiment)),
+                " ".join(held(quote.experiment)),
             )
             for quote in quotes
         ),
@@ -210,11 +164,6 @@ def _png(profile: PrivacyProfile, quotes: list[Quote]) -> bytes:
     except ModuleNotFoundError as error:
         raise InputError(f"--plot: {error}") from error
     return content.getvalue()
-
-
-def _held(experiment: ShuffleExperiment) -> list[str]:
-    """Return what the others hold, as --others takes it."""
-    return [f"{x}:{count}" for x, count in experiment.others.items()]
 
 
 def _print_worst_case(profile: WorstCaseProfile, quotes: list[Quote]) -> None:
@@ -237,7 +186,7 @@ def _print_worst_case(profile: WorstCaseProfile, quotes: list[Quote]) -> None:
                     *_numbers(q, lower=True),
                     q.direction,
                     ":".join(map(str, q.experiment.pair)),
-                    " ".join(_held(q.experiment)),
+                    " ".join(held(q.experiment)),
                 )
                 for q in quotes
             ),

@@ -1,5 +1,6 @@
 """The options that several commands share, and the randomizer that they name."""
 
+import secrets
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, NamedTuple, TypeAlias
@@ -9,6 +10,7 @@ import typer
 from fastshuffle._validation import LARGEST_COUNT, NONNEGATIVE_FINITE
 from fastshuffle.cli.errors import InputError, file_errors, input_errors
 from fastshuffle.cli.parsing import parse_count, parse_real
+from fastshuffle.monte_carlo.simulation import CONFIDENCE
 from fastshuffle.plotting import rounded_up
 from fastshuffle.randomizers import (
     LocalRandomizer,
@@ -77,6 +79,30 @@ JsonFile: TypeAlias = Annotated[
 CsvFile: TypeAlias = Annotated[
     Path | None, typer.Option("--csv", metavar="FILE", help="Write a line for each number.")
 ]
+Confidence: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--confidence", metavar="C", help="Probability with which all that is said has to hold."
+    ),
+]
+Seed: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--seed", metavar="S", help="An integer >= 0; by default a new one, which is printed."
+    ),
+]
+
+
+def read_confidence(text: str) -> float:
+    """Return the confidence."""
+    return parse_real("--confidence", text, CONFIDENCE)
+
+
+def read_seed(text: str | None) -> int:
+    """Return the seed, by default a new one."""
+    if text is None:
+        return secrets.randbits(64)
+    return parse_count("--seed", text, 0, 2**64 - 1)
 
 
 def read_users(text: str) -> int:

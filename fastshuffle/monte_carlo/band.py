@@ -15,6 +15,9 @@ from fastshuffle.monte_carlo.pair import PairLaws
 # An estimate between two epsilons of the grid is given as long as so many samples bear it.
 _LEAST_EFFECTIVE = 10.0
 _BISECTIONS = 80
+# Where chance sets the wealth that refuses a mean below this logarithm, this one is used: an
+# interval never shrinks to its estimate.
+_LEAST_WEALTH = 1.0
 
 
 def _log(values: FloatArray) -> FloatArray:
@@ -43,7 +46,8 @@ class Band:
     Notes
     -----
     Delta decreases in epsilon and is convex in exp(epsilon). So between two epsilons of the grid
-    the lower bound is that of the larger one, and the upper bound is the chord in exp(epsilon).
+    the upper bound is the chord in exp(epsilon), and the lower one the largest of that at the
+    second epsilon and of two lines: through the two bounds before and through the two after.
     """
 
     laws: PairLaws
@@ -75,7 +79,9 @@ class Band:
         error = np.sqrt(np.maximum(squares / size - mean * mean, 0.0) / size)
         share = 0.5 * alpha / len(aim.epsilons)
         bets = bet_sizes(size, deviations, share)
-        lower, upper = mean_bounds(size, terms, squares, bets, max(0.0, math.log(uniform / share)))
+        lower, upper = mean_bounds(
+            size, terms, squares, bets, max(_LEAST_WEALTH, math.log(uniform / share))
+        )
         with np.errstate(invalid="ignore"):
             effective = np.where(terms > 0.0, terms**2 / squares, 0.0)
         borne = effective >= _LEAST_EFFECTIVE
@@ -148,6 +154,16 @@ class Band:
         """Return the log of the lower bound."""
         at = np.searchsorted(self.epsilons, epsilons)
         inside = np.append(self.log_lower, -math.inf)[at]
+        # the lines through two neighbours on one side, the farther one at its upper bound
+        for first, second in ((2, 1), (-1, 0)):
+            cells = (at >= first) & (at + max(0, -first) < len(self.epsilons))
+            near, far = at[cells] - second, at[cells] - first
+            run = np.expm1(epsilons[cells] - self.epsilons[near])
+            run /= np.expm1(self.epsilons[far] - self.epsilons[near])
+            scale = self.log_upper[far - (first < 0)]
+            rise = np.exp(self.log_upper[far] - scale) - np.exp(self.log_lower[near] - scale)
+            line = np.exp(self.log_lower[near] - scale) + rise * run
+            inside[cells] = np.maximum(inside[cells], scale + _log(np.maximum(line, 0.0)))
         return self._total(epsilons, inside)
 
     def upper(self, epsilons: FloatArray) -> FloatArray:
@@ -174,10 +190,10 @@ class Band:
         return np.where(epsilons >= self.laws.drawn_loss, -math.inf, within)
 
     def inverse(self, curve: str, log_delta: float) -> float:
-        """Return where a curve comes down to log_delta: the smallest epsilon there, or the loss.
+        """Return where a curve comes down to log_delta: the first epsilon there, or the loss.
 
-        ``curve`` is ``"estimate"``, ``"lower"`` or ``"upper"``. For the estimate a delta that is
-        not reached is refused with a ValueError.
+        ``curve`` is ``"estimate"``, ``"lower"`` or ``"upper"``; for the lower one it is the last
+        epsilon before. For the estimate a delta that is not reached is refused with a ValueError.
         """
         function = {"estimate": self.estimate, "lower": self.lower, "upper": self.upper}[curve]
         if log_delta == -math.inf:
@@ -198,8 +214,6 @@ class Band:
         if first == 0:
             return 0.0
         low, high = float(grid[first - 1]), float(grid[first])
-        if curve == "lower":  # constant up to the next of the grid
-            return low
         for _ in range(_BISECTIONS):
             middle = 0.5 * (low + high)
             if not low < middle < high:
@@ -208,7 +222,7 @@ class Band:
                 high = middle
             else:
                 low = middle
-        return high
+        return low if curve == "lower" else high
 
     def _refuse(self, log_delta: float) -> float:
         raise ValueError(

@@ -191,8 +191,8 @@ class MonteCarloProfile(PrivacyProfile):
         Returns
         -------
         lower, upper : float or numpy.ndarray
-            Each in the shape of ``delta``. The lower end is 0 or an epsilon of the grid. The upper
-            one may be the largest privacy loss, where no sample is left to bound epsilon.
+            Each in the shape of ``delta``. The upper end is the largest privacy loss where no
+            sample is left to bound epsilon.
 
         Raises
         ------

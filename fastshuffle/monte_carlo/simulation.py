@@ -161,6 +161,11 @@ class Simulation:
         """Number of histograms drawn so far, half of them for either direction."""
         return sum(sums.size for sums in self._collected.sums.values())
 
+    @property
+    def epsilons(self) -> FloatArray:
+        """The epsilons at which delta is estimated, in either direction."""
+        return np.unique(np.concatenate([self._tasks[side].aim.epsilons for side in SIDES]))
+
     def run(
         self,
         n_samples: float,
