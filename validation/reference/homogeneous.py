@@ -185,6 +185,31 @@ def clone_rows(epsilon0: Number, clone: Number | None = None) -> list[list[mpf]]
     return [[share, share, 1 - 2 * share], [keep, flip, mpf(0)], [flip, keep, mpf(0)]]
 
 
+def variation_ratio_rows(p: Number, beta: Number, q: Number) -> list[list[mpf]]:
+    """Rows of the variation-ratio reduction: clones, what is revealed, and the common part.
+
+    Parameters
+    ----------
+    p, beta, q : number
+        Largest ratio of the two laws, their total variation, largest ratio to any other law.
+
+    Returns
+    -------
+    list of list of mpf
+        The last two outputs are a message of another user and one of the differing user that
+        tell nothing.
+    """
+    ratio = _number(p)
+    share = _number(beta) / (ratio - 1)
+    clone = ratio * share / _number(q)
+    rest = 1 - (ratio + 1) * share
+    return [
+        [clone, clone, 1 - 2 * clone, mpf(0)],
+        [ratio * share, share, mpf(0), rest],
+        [share, ratio * share, mpf(0), rest],
+    ]
+
+
 def _entries() -> Iterator[tuple[dict[str, object], list[list[mpf]], int, list[float]]]:
     """Return what is frozen: a description, its rows, n and the epsilons."""
     near = [[32, 19, 13], [13, 22, 29], [20, 24, 20]]
@@ -219,12 +244,14 @@ def _entries() -> Iterator[tuple[dict[str, object], list[list[mpf]], int, list[f
         (1.0, 300, [0.0, 0.05, 0.2, 0.5, 0.8]),
         (0.125, 120, [0.0, 0.01, 0.05, 0.12]),
         (5.0, 200, [0.0, 0.5, 2.0, 4.5]),
+        (11.0, 301, [0.1, 9.0]),
+        (1e-12, 400, [0.0, 3e-13]),
     ):
         yield {"clones": {"epsilon0": epsilon0}}, clone_rows(epsilon0), n, epsilons
-    for epsilon0, k, n, epsilons in ((2.0, 4, 200, [0.0, 0.1, 0.5, 1.5]),):
-        rows = clone_rows(epsilon0, 1 / (mp.exp(mpf(epsilon0)) + k - 1))
-        setting = {"epsilon0": epsilon0, "k": k}
-        yield {"variation_ratio": setting}, rows, n, epsilons
+    clone = 1 / (mp.exp(mpf(2)) + 1)
+    yield {"stronger_clones": {"epsilon0": 2.0}}, clone_rows(2.0, clone), 200, [0.0, 0.1, 0.5, 1.5]
+    setting = {"p": 4.0, "beta": 0.5, "q": 5.0}
+    yield {"variation_ratio": setting}, variation_ratio_rows(4, 0.5, 5), 60, [0.0, 0.1, 0.4, 1.0]
 
 
 def _main() -> None:
