@@ -183,6 +183,9 @@ def test_what_has_no_expansion_is_refused():
         fs.edgeworth_profile(fs.ShuffleExperiment(THREE, 100, k=50))
     with pytest.raises(ValueError, match="n must be larger for an Edgeworth expansion"):
         fs.edgeworth_profile(fs.ShuffleExperiment(fs.binary_randomized_response(6.0), 10, k=0))
+    rare = fs.Randomizer.from_probabilities([5e-4, 1e-3])
+    with pytest.raises(ValueError, match=r"some messages are too rare .*, got 1000"):
+        fs.edgeworth_profile(fs.ShuffleExperiment(rare, 1000, k=0))
     with pytest.raises(ValueError, match="n must be >= 2"):
         fs.edgeworth_profile(fs.ShuffleExperiment(ASYMMETRIC, 1, k=0))
     with pytest.raises(TypeError, match="experiment must be a ShuffleExperiment, got int"):

@@ -22,12 +22,23 @@ __all__ = ["EdgeworthProfile", "edgeworth_profile"]
 _CODE: dict[Side, int] = {"forward": FORWARD, "reverse": REVERSE}
 # Where the corrections of either order exceed this part of the Gaussian limit, none is meant.
 _LARGEST_CORRECTION = 0.25
+# With a larger Lyapunov fraction, less than one rare message, the corrections do not help.
+_LARGEST_FRACTION = 1.0
 # The end of the region is looked for in steps of mu / 10 up to 40 mu.
 _STEPS_A_MU, _MOST_MUS = 10, 40
 
 
 class _Expansion(abc.ABC):
-    """The expansion of one direction."""
+    """The expansion of one direction.
+
+    Attributes
+    ----------
+    fraction : float
+        The third absolute moments of the terms over the 3/2 power of the variance of the sum, at
+        epsilon = 0: about one over the root of the number of rare messages.
+    """
+
+    fraction: float
 
     @abc.abstractmethod
     def log_delta(self, epsilons: FloatArray, order: int) -> FloatArray:
@@ -60,6 +71,7 @@ class _BinaryExpansion(_Expansion):
         counts, p, q = others[:, :3].T
         self._mean = float(counts @ p)
         self._sigma = math.sqrt(float(counts @ (p * q)))
+        self.fraction = float(counts @ (p * q * (p * p + q * q))) / self._sigma**3
         self._skewness = float(counts @ (p * q * (q - p))) / self._sigma**3
         self._kurtosis = float(counts @ (p * q * (1.0 - 6.0 * p * q))) / self._sigma**4
         self._p0 = float(own[0, 1])
@@ -111,6 +123,8 @@ class _HomogeneousExpansion(_Expansion):
         self._null_ratio = null / self._law
         self._v = self._v / self._law
         self._n = n
+        deviation = math.sqrt(float(self._v**2 @ self._law))
+        self.fraction = float(np.abs(self._v / deviation) ** 3 @ self._law) / math.sqrt(n)
 
     def log_delta(self, epsilons: FloatArray, order: int) -> FloatArray:
         growth = np.expm1(epsilons)[:, np.newaxis]
@@ -166,10 +180,11 @@ class EdgeworthProfile(LimitProfile):
             for expansion, order in product(self._expansions.values(), (3, 4)):
                 ratio = np.exp(expansion.log_delta(epsilons, order) - limit.log_delta(epsilons))
                 inside &= np.abs(ratio - 1.0) <= _LARGEST_CORRECTION
-        if not inside[0]:
+        fraction = max(expansion.fraction for expansion in self._expansions.values())
+        if not fraction <= _LARGEST_FRACTION or not inside[0]:
             raise ValueError(
-                "n must be larger for an Edgeworth expansion: the corrections exceed a quarter of "
-                f"the Gaussian limit at epsilon = 0, got {limit.n}"
+                "n must be larger for an Edgeworth expansion: some messages are too rare or the "
+                f"corrections at epsilon = 0 exceed a quarter of the Gaussian limit, got {limit.n}"
             )
         return float(epsilons[-1] if inside.all() else epsilons[inside.argmin() - 1])
 
@@ -230,9 +245,9 @@ def edgeworth_profile(experiment: ShuffleExperiment, *, order: int = 4) -> Edgew
     ------
     TypeError, ValueError
         If the order is not 3 or 4, no case applies, there is no Gaussian limit (see
-        `gaussian_profile`), or n is so small that the expansion fails at epsilon = 0. **From the
-        methods**: if an epsilon lies beyond ``largest_epsilon``, inf included, or a delta below
-        what the curve reaches there.
+        `gaussian_profile`), or n is so small that the expansion fails at epsilon = 0 or some
+        message is expected less than about once. **From the methods**: if an epsilon lies beyond
+        ``largest_epsilon``, inf included, or a delta below what the curve reaches there.
 
     Notes
     -----
@@ -261,10 +276,13 @@ def edgeworth_profile(experiment: ShuffleExperiment, *, order: int = 4) -> Edgew
     order 4            3.8e-5  1.2e-6  1.1e-9
     =================  ======  ======  ======
 
-    that is ``n**-1/2``, ``1 / n`` and ``n**-3/2``. At the end of the region order 4 is within 2
-    percent from n = 100 on and 5 percent from n = 10 on, where order 3 is off by up to 18 percent
-    and the Gaussian limit by up to 35. The larger the local budget, the shorter the region: for
-    epsilon0 = 4 and k = 0 it ends at 1 mu for n = 1e3 and at 4 mu for n = 1e6.
+    that is ``n**-1/2``, ``1 / n`` and ``n**-3/2``. Up to the end of the region, in 955 random
+    settings with n >= 10, the largest error of order 4 had the median 0.3 percent, the 99th
+    percentile 9 and the maximum 15; that of the Gaussian limit 22, 31 and 42. At one point in sixty
+    the limit was nearer, mostly where some message is expected only once or twice. Worse is
+    possible: probabilities 0.61 and 0.55, n = 1,208, k = 0 at 6.1 mu, where delta is 2e-13, give 43
+    percent against 26. The larger the local budget, the shorter the region: for epsilon0 = 4 and k =
+    0 it ends at 1 mu for n = 1e3 and at 4 mu for n = 1e6.
 
     **Cost**: about 0.2 milliseconds a call, and 50 such calls an epsilon.
 
