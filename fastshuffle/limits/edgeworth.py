@@ -281,8 +281,8 @@ def edgeworth_profile(experiment: ShuffleExperiment, *, order: int = 4) -> Edgew
     percentile 9 and the maximum 15; that of the Gaussian limit 22, 31 and 42. At one point in sixty
     the limit was nearer, mostly where some message is expected only once or twice. Worse is
     possible: probabilities 0.61 and 0.55, n = 1,208, k = 0 at 6.1 mu, where delta is 2e-13, give 43
-    percent against 26. The larger the local budget, the shorter the region: for epsilon0 = 4 and k =
-    0 it ends at 1 mu for n = 1e3 and at 4 mu for n = 1e6.
+    percent against 26. The larger the local budget, the shorter the region: for epsilon0 = 4 and
+    k = 0 it ends at 1 mu for n = 1e3 and at 4 mu for n = 1e6.
 
     **Cost**: about 0.2 milliseconds a call, and 50 such calls an epsilon.
 
