@@ -6,8 +6,10 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import partial
+from itertools import product
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import fastshuffle
 from validation import accuracy, bounds, limit_accuracy, sections, worst_case
@@ -17,11 +19,14 @@ from validation.run_claims import FOLDER, Judged, check_claims
 from validation.store import Store
 from validation.tables import replace_file
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 _HERE = Path(__file__).parent
 REPORT = _HERE / "REPORT.md"
 RESULTS = _HERE / "results"
 
-Row = TypeVar("Row")
+Row = TypeVar("Row", bound="DataclassInstance")
 
 
 def _report(parts: Sequence[sections.Section], *, quick: bool) -> str:
@@ -76,7 +81,7 @@ def _surveys(
 
     def rows(kind: type[Row], name: str, survey: Callable[..., Sequence[Row]]) -> list[Row]:
         def compute() -> list[dict[str, Any]]:
-            return [asdict(row) for row in survey(quick=quick, progress=progress)]  # type: ignore[call-overload]
+            return [asdict(row) for row in survey(quick=quick, progress=progress)]
 
         contents = compute() if store is None else store.get(name, compute)
         return [kind(**content) for content in contents]
@@ -85,7 +90,16 @@ def _surveys(
     certificates = rows(worst_case.CertificateRow, "certificates", worst_case.check_certificate)
     universal = rows(bounds.BoundRow, "bounds", bounds.check_bounds)
     gaps = rows(bounds.GapRow, "gaps", bounds.check_gap)
-    errors = rows(accuracy.AccuracyRow, "accuracy", accuracy.survey)
+    regimes = list(product(accuracy.USERS, accuracy.OTHERS))
+    errors = accuracy.in_order(
+        row
+        for i, (users, others) in enumerate(regimes)
+        for row in rows(
+            accuracy.AccuracyRow,
+            f"accuracy_{i}",
+            partial(accuracy.survey_regime, others, users),
+        )
+    )
     limits = rows(accuracy.AccuracyRow, "limits", limit_accuracy.survey)
     if record:
         replace_file(accuracy.RECORD, accuracy.record_text(errors))

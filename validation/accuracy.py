@@ -483,39 +483,50 @@ def _errors(quantity: Quantity, others: str, users: str, cases: int) -> Iterator
             yield error
 
 
-def survey(*, quick: bool, progress: Callable[[str], None]) -> list[AccuracyRow]:
-    """Measure the largest error of every quantity in every regime.
+def survey_regime(
+    others: str, users: str, *, quick: bool, progress: Callable[[str], None]
+) -> list[AccuracyRow]:
+    """Measure the largest error of every quantity in one regime.
 
     Parameters
     ----------
+    others : str
+        One of `OTHERS`.
+    users : str
+        One of `USERS`.
     quick : bool
         Visit a small part of the cases.
     progress : callable
-        Called with a line of text as each regime begins.
+        Called with a line of text at the start.
 
     Returns
     -------
     list of AccuracyRow
-        In the order of `QUANTITIES`, `OTHERS` and `USERS`.
+        In the order of `QUANTITIES`, without those that have no case in the regime.
     """
+    progress(f"accuracy: {users}, the others hold {others}")
     rows = []
-    for users in USERS:
-        for others in OTHERS:
-            progress(f"accuracy: {users}, the others hold {others}")
-            for quantity in QUANTITIES:
-                cases = quantity.cases_of(others, users, quick=quick)
-                errors = list(_errors(quantity, others, users, cases))
-                if errors:
-                    # a nan must not be lost in a maximum
-                    worst = max(math.inf if math.isnan(error) else error for error in errors)
-                    name, span, documented = quantity[:3]
-                    rows.append(
-                        AccuracyRow(name, span, others, users, len(errors), worst, documented)
-                    )
+    for quantity in QUANTITIES:
+        cases = quantity.cases_of(others, users, quick=quick)
+        errors = list(_errors(quantity, others, users, cases))
+        if errors:
+            # a nan must not be lost in a maximum
+            worst = max(math.inf if math.isnan(error) else error for error in errors)
+            name, span, documented = quantity[:3]
+            rows.append(AccuracyRow(name, span, others, users, len(errors), worst, documented))
+    return rows
+
+
+def in_order(rows: Iterable[AccuracyRow]) -> list[AccuracyRow]:
+    """Return rows in the order of `QUANTITIES`, `OTHERS` and `USERS`."""
     spans = [(quantity.name, quantity.span) for quantity in QUANTITIES]
     return sorted(
         rows,
-        key=lambda row: (spans.index((row.quantity, row.span)), OTHERS.index(row.others)),
+        key=lambda row: (
+            spans.index((row.quantity, row.span)),
+            OTHERS.index(row.others),
+            list(USERS).index(row.users),
+        ),
     )
 
 

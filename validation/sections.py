@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from validation import accuracy, bounds, worst_case
 from validation.claim import Check, Finding, Verdict
@@ -109,9 +110,14 @@ class Section:
 _PASSED = {True: "yes", False: "NO", None: "?"}
 
 
-def _failed(rows: Iterable[object]) -> tuple[str, ...]:
+class _Row(Protocol):
+    @property
+    def passed(self) -> bool: ...
+
+
+def _failed(rows: Iterable[_Row]) -> tuple[str, ...]:
     """Return the rows that did not pass, as text."""
-    return tuple(str(row) for row in rows if not getattr(row, "passed"))  # noqa: B009
+    return tuple(str(row) for row in rows if not row.passed)
 
 
 # ---- The surveys -----------------------------------------------------------------------------
