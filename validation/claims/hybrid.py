@@ -26,7 +26,8 @@ _SOURCE = "arXiv:2603.13407v1, abstract"
 CLAIMS = (
     Claim(
         "Rare output at rate a/n under W_0 and share r under W_1, two frequent ones: the whole "
-        "curve is within O(n^-1/2) of the hybrid limit, and that rate is sharp in general",
+        "curve is within O(n^-1/2) of its limit, whose Gaussian shift has vanished, and that rate "
+        "is sharp in general",
         _SOURCE,
         Verdict.HOLDS,
     ),
