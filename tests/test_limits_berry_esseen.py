@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.special import ndtr
+from scipy.stats import binom, norm
 
 import fastshuffle as fs
+from fastshuffle.limits.berry_esseen import _mass_error
 from validation.reference import exact as reference
 
 ASYMMETRIC = fs.Randomizer.from_probabilities([0.2, 0.5])
@@ -154,12 +156,36 @@ def test_the_limit_is_proved_to_one_over_n_where_the_others_are_alike():
         assert_allclose(widths, widths[-1], rtol=0.1, atol=0)
 
 
-def test_mixed_others_are_proved_to_a_factor():
-    for n in (10**3, 10**6, 10**9):
-        experiment = fs.ShuffleExperiment(fs.binary_randomized_response(1.0), n, k=n // 2)
-        lower, upper = fs.berry_esseen_profile(experiment).bounds(0.0)
-        truth = fs.exact_profile(experiment).delta(0.0)
-        assert 0.25 * truth < lower < truth < upper < 1.6 * truth
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.5])
+def test_two_outputs_are_proved_to_one_over_n(share):
+    for randomizer in (fs.binary_randomized_response(1.0), ASYMMETRIC):
+        widths = []
+        for n in (10**4, 10**6, 10**8, 10**10):
+            experiment = fs.ShuffleExperiment(randomizer, n, k=int(share * n))
+            lower, upper = fs.berry_esseen_profile(experiment).bounds(
+                [0.0, fs.gaussian_profile(experiment).mu]
+            )
+            assert (lower > 0.0).all()
+            widths.append(n * (upper - lower))
+        assert_allclose(widths[1:], widths[1:2] * 3, rtol=0.2, atol=0)
+        assert np.max(widths) < 4.0
+
+
+@pytest.mark.parametrize(("p0", "p1"), [(0.5, 0.5), (0.01, 0.4), (0.2, 0.9)])
+def test_mass_error(p0, p1):
+    for zeros, ones in [(300, 0), (200, 100), (2000, 40)]:
+        groups = np.array([[zeros, p0, 1.0 - p0], [ones, p1, 1.0 - p1]])
+        x = np.arange(zeros + ones + 1)
+        masses = np.convolve(
+            binom.pmf(x[: zeros + 1], zeros, p0), binom.pmf(x[: ones + 1], ones, p1)
+        )
+        mean = zeros * p0 + ones * p1
+        deviation = math.sqrt(zeros * p0 * (1.0 - p0) + ones * p1 * (1.0 - p1))
+        found = np.abs(masses - norm.pdf(x, mean, deviation)).max()
+        bound = _mass_error(groups)
+        assert found < bound
+        assert bound < 0.3 / deviation**2 or deviation < 4.0
+    assert _mass_error(np.array([[3.0, 0.5, 0.5]])) == math.inf
 
 
 def test_inverse_and_trade_off_are_safe():

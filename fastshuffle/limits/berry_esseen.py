@@ -10,7 +10,7 @@ from fastshuffle._typing import FloatArray
 from fastshuffle.bracket import BracketProfile, Curve
 from fastshuffle.exact._pair import FORWARD, REVERSE, pair_arrays
 from fastshuffle.experiment import ShuffleExperiment
-from fastshuffle.limits._normal import log_mean_excess, log_upper_tail
+from fastshuffle.limits._normal import log_density, log_mean_excess, log_upper_tail
 from fastshuffle.limits._profile import Side, check_experiment
 from fastshuffle.limits.fisher import difference, merged_rows
 from fastshuffle.profile import Validity
@@ -23,8 +23,10 @@ _INDEPENDENT = 0.5583
 _IDENTICAL = ((0.4690, 0.0), (0.3322, 0.429), (0.3031, 0.646))
 # Rounding of a dozen operations on positive numbers, and of differences beside their parts.
 _ROUNDING = 1e-12
+# That of a sum of products.
+_MEAN_ROUNDING = 1e-15
 # Delta decreases, so that its bounds on a grid of this size up to 50 delta(0) serve in between.
-_N_GRID, _GRID_END, _REFINEMENTS = 201, 50.0, 3
+_N_GRID, _GRID_END = 201, 50.0
 # Beyond it exp(epsilon) nears the end of a double, and only that delta decreases is used.
 _LARGEST_EPSILON = 700.0
 _CODE: dict[Side, int] = {"forward": FORWARD, "reverse": REVERSE}
@@ -212,43 +214,78 @@ class _Homogeneous:
 
 
 class _TwoGroups:
-    """Mass and tail of the count of the others, bracketed by their distance from the normal law.
+    """Mass and tail of the count of the others, bracketed by their distances from the normal law.
 
-    Between integers the distribution function is constant, so that ``S(x) = Pr[R >= x]`` is within
-    the distance D of the normal tail at x and at x - 1 alike: ``tail(x - 1) - D <= S(x) <= tail(x)
-    + D``. Then a mass is at most 2 D, and delta, the largest ``c1 S(x - 1) - c0 S(x)`` over x with
-    ``c1 = p1 - exp(epsilon) p0`` and ``c0 = exp(epsilon) q0 - q1 >= c1``, is at most ``2 D c1``.
+    Delta is the largest ``c1 R(x - 1) - growth S(x)`` over x, with ``c1 = p1 - exp(epsilon) p0``,
+    ``growth = exp(epsilon) - 1``, R the mass and S the upper tail.
+
+    - The tail: between integers the distribution function is constant, so that ``tail(x - 1) - D <=
+      S(x) <= tail(x) + D`` with D the Berry-Esseen distance and tail that of the normal law. So a
+      mass is at most 2 D.
+    - The mass: it is within E of the normal density, see `_mass_error`.
+
+    With both, the largest value over all real x is the tangent curve of ``mu = c1 / sigma``, and
+    its error is ``c1 E + growth D``.
     """
 
     def __init__(self, own: FloatArray, others: FloatArray, log_loss: float) -> None:
         counts, p, q = others[:, :3].T
         self._mean, self._sigma = float(counts @ p), math.sqrt(float(counts @ (p * q)))
         self._distance = _binomial_terms(others).distance()
-        self._p0, self._q0 = float(own[0, 1]), float(own[0, 2])
+        self._error = _mass_error(others)
+        self._p0 = float(own[0, 1])
         self._difference = -float(own[1, 1]) * math.expm1(-log_loss)
 
     def bracket(self, epsilons: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return a lower and an upper bound on delta at finite epsilons."""
         growth = np.expm1(epsilons)
         c1 = np.maximum(self._difference - growth * self._p0, 0.0)
-        c0 = self._difference + growth * self._q0
-        upper = 2.0 * self._distance * (c1 + _ROUNDING * self._difference)
-        if self._sigma == 0.0:
+        slack = _ROUNDING * self._difference
+        upper = 2.0 * self._distance * (c1 + slack)
+        if self._error == math.inf:
             return np.zeros_like(upper), upper
         with np.errstate(divide="ignore"):
-            crossing = self._mean + 0.5 * self._sigma**2 * np.log(c0 / c1)
-        crossing = np.clip(crossing, self._mean, self._mean + 10.0 * self._sigma)
-        x = np.floor(crossing) + np.arange(0.0, 3.0)[:, np.newaxis]
-        below, at = (
-            np.exp(log_upper_tail(((x - shift - self._mean) / self._sigma).ravel())).reshape(
-                x.shape
-            )
-            for shift in (2.0, 0.0)
+            t = np.minimum(growth * self._sigma / c1, 40.0)
+        # 40 is as good as any larger number: the excess over it is 0
+        tangent = c1 / self._sigma * np.exp(log_mean_excess(t))
+        error = c1 * self._error + growth * self._distance
+        upper = np.minimum(upper, (tangent + error) * (1.0 + _ROUNDING) + slack)
+
+        x = np.floor(self._mean + 1.0 + self._sigma * t) + np.arange(-1.0, 2.0)[:, np.newaxis]
+        farther, below, at = ((x - shift - self._mean) / self._sigma for shift in (2.0, 1.0, 0.0))
+        tails = [np.exp(log_upper_tail(y.ravel())).reshape(y.shape) for y in (farther, at)]
+        # rounding of the mean moves the normal law
+        moved = _MEAN_ROUNDING * self._mean / self._sigma
+        distance, mass_error = self._distance + moved, self._error + moved / self._sigma
+        mass = np.maximum(
+            np.exp(log_density(below)) / self._sigma - mass_error,
+            tails[0] - tails[1] - 2.0 * distance,
         )
-        gained = c1 * np.maximum(below - self._distance, 0.0)
-        lost = c0 * np.minimum(at + self._distance, 1.0)
-        lower = (gained - lost - _ROUNDING * (gained + lost)).max(axis=0)
-        return lower, upper
+        gained, lost = c1 * np.maximum(mass, 0.0), growth * np.minimum(tails[1] + distance, 1.0)
+        return (gained - lost - _ROUNDING * (gained + lost) - slack).max(axis=0), upper
+
+
+def _mass_error(groups: FloatArray) -> float:
+    """Return a bound on how far the mass of a sum of Bernoulli variables is from the density.
+
+    Both are Fourier integrals. The characteristic function of one centred term, of variance v and
+    third absolute moment r, differs from ``exp(-v s**2 / 2)`` by at most ``r |s|**3 / 6 + v**2 s**4
+    / 8``, and neither exceeds ``exp(-2 v sin(s / 2)**2)``. So those of the sum differ by at most
+    ``(sum r) |s|**3 / 6 + (sum v**2) s**4 / 8`` times that of the other terms, in which ``2 sin(s /
+    2)**2`` is at least ``c s**2`` up to s = 1 and at least c up to pi, for ``c = 2 sin(1/2)**2``.
+    Beyond pi only the normal integral goes on. It is O(1 / variance); inf for a variance below 1.
+    """
+    counts, p, q = groups[:, :3].T
+    variance = float(counts @ (p * q))
+    if variance < 1.0:
+        return math.inf
+    third = float(counts @ (p * q * (p * p + q * q))) / 6.0
+    fourth = float(counts @ (p * q) ** 2) / 8.0
+    decay = 2.0 * math.sin(0.5) ** 2 * (variance - 0.25)
+    inside = third / decay**2 + 0.75 * math.sqrt(math.pi) * fourth / decay**2.5
+    outside = 2.0 * (third * math.pi**4 / 4.0 + fourth * math.pi**5 / 5.0) * math.exp(-decay)
+    beyond = 2.0 * math.exp(-0.5 * variance * math.pi**2) / (variance * math.pi)
+    return (inside + outside + beyond) / (2.0 * math.pi) * (1.0 + _ROUNDING)
 
 
 def _curve(parts: list[_Homogeneous | _TwoGroups], merged: MergedRows, side: Side) -> Curve:
@@ -271,16 +308,13 @@ def _curve(parts: list[_Homogeneous | _TwoGroups], merged: MergedRows, side: Sid
 
     loss = float(losses.max())
     end = min(_GRID_END * float(bounds(np.zeros(1))[1][0]), loss, _LARGEST_EPSILON)
-    grid = fine = np.linspace(0.0, end, _N_GRID)
-    # the least upper bound, which lies between two points, is the bound from there on
-    for _ in range(_REFINEMENTS):
-        least = int(bounds(fine)[1].argmin())
-        fine = np.linspace(fine[max(least - 1, 0)], fine[min(least + 1, _N_GRID - 1)], _N_GRID)
-    grid = np.unique(np.append(grid, fine))
+    grid = np.linspace(0.0, end, _N_GRID)
     lower, upper = bounds(grid)
     # the least of the upper bounds so far, the largest of the lower bounds to come
     upper = np.minimum.accumulate(upper)
     lower = np.maximum.accumulate(lower[::-1])[::-1]
+    # beyond the grid nothing is known but that delta decreases
+    upper, lower = np.append(upper, 0.0), np.append(lower, 0.0)
 
     def log_bracket(epsilon: float) -> Bracket:
         before = int(grid.searchsorted(epsilon, side="right")) - 1
@@ -291,8 +325,9 @@ def _curve(parts: list[_Homogeneous | _TwoGroups], merged: MergedRows, side: Sid
             low = 0.0
         if epsilon == math.inf:
             high = min(high, float(v[null == 0.0].sum()) + rounding)
-        high = min(high, float(upper[before]))
-        low = max(low, float(lower[before + 1])) if before + 1 < len(grid) else low
+        # decreasing between two points too
+        low = min(max(low, float(lower[before + 1])), float(lower[before]))
+        high = max(min(high, float(upper[before])), float(upper[before + 1]))
         return Bracket(*(math.log(x) if x > 0.0 else -math.inf for x in (low, high)))
 
     return Curve(log_bracket, loss, 1e-9)
@@ -327,15 +362,16 @@ def berry_esseen_profile(experiment: ShuffleExperiment) -> BracketProfile:
       tangent curve with a proved error of O(1 / n).
     - *Others at several inputs.* Revealing the messages of all who do not hold z can only raise
       delta, and leaves the first case. It gives an upper bound for every z that occurs.
-    - *Two groups of outputs.* The count of the others is within a distance D of its normal law,
-      ``D = 0.5583 L`` or less (`berry_esseen_bound`). Mass and tail are then known to 2 D, which is
-      of the order of delta(0) itself: the bound ``delta <= 2 D (p1 - exp(epsilon) p0)`` does not
-      decay with epsilon, and the lower bound is positive near epsilon = 0 only.
+    - *Two groups of outputs.* The tail of the count of the others is within the Berry-Esseen
+      distance D of the normal one (`berry_esseen_bound`), its mass within E = O(1 / n) of the
+      normal density, by an elementary bound on the characteristic function that is proved in the
+      code. A tangent curve then has the error ``(p1 - exp(epsilon) p0) E + (exp(epsilon) - 1) D``,
+      which is O(1 / n) too where epsilon is of the order of mu.
 
-    So the theorems prove the limit to a relative O(n**-1/2) where epsilon is of the order of mu and
-    the others are alike; for mixed others they are off by a factor; and none says anything of a
-    delta far below 1 / n. `exact_profile` has no such limits: this profile shows what the limit
-    alone can certify.
+    So the theorems prove the limit to a relative O(n**-1/2) where epsilon is of the order of mu,
+    unless outputs fall into more than 2 groups and the others are mixed: then the upper bound is
+    off by a factor and there is no lower one. And none says anything of a delta far below 1 / n.
+    `exact_profile` has no such limits: this profile shows what the limit alone can certify.
 
     **Validity**: checked against brute force for n up to 8 and exact curves
     (``tests/test_limits_berry_esseen.py``). **Cost**: about 0.2 milliseconds a delta, at any n.
@@ -353,7 +389,7 @@ def berry_esseen_profile(experiment: ShuffleExperiment) -> BracketProfile:
     >>> experiment = fs.ShuffleExperiment(fs.binary_randomized_response(1.0), n=10**6, k=0)
     >>> lower, upper = fs.berry_esseen_profile(experiment).bounds(0.001)
     >>> print(f"{lower:.3e} {fs.exact_profile(experiment).delta(0.001):.3e} {upper:.3e}")
-    9.320e-05 9.387e-05 9.463e-05
+    9.329e-05 9.387e-05 9.427e-05
     """
     checked = check_experiment(experiment)
     held = _held(checked)
