@@ -11,7 +11,7 @@ from scipy.special import ndtr
 from scipy.stats import binom, norm
 
 import fastshuffle as fs
-from fastshuffle.limits.berry_esseen import _mass_error
+from fastshuffle.limits.proved import _mass_error
 from validation.reference import exact as reference
 
 ASYMMETRIC = fs.Randomizer.from_probabilities([0.2, 0.5])

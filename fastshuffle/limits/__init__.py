@@ -5,11 +5,7 @@ states in ``region`` where it is meant.
 """
 
 from fastshuffle.limits._profile import LimitProfile
-from fastshuffle.limits.berry_esseen import (
-    BerryEsseenBound,
-    berry_esseen_bound,
-    berry_esseen_profile,
-)
+from fastshuffle.limits.berry_esseen import BerryEsseenBound, berry_esseen_bound
 from fastshuffle.limits.compound_poisson import CompoundPoissonProfile, compound_poisson_profile
 from fastshuffle.limits.domination import gdp_mu
 from fastshuffle.limits.edgeworth import EdgeworthProfile, edgeworth_profile
@@ -37,6 +33,7 @@ from fastshuffle.limits.gaussian import (
 )
 from fastshuffle.limits.hybrid import HybridProfile, hybrid_profile
 from fastshuffle.limits.poisson import ShiftProfile, poisson_profile, skellam_profile
+from fastshuffle.limits.proved import berry_esseen_profile
 from fastshuffle.limits.regime import LimitError, Regime, regime
 
 __all__ = [

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from fastshuffle._typing import FloatArray
-from fastshuffle._validation import Interval, check_real
+from fastshuffle._validation import Interval, UnsupportedSettingError, check_real
 from fastshuffle.limits._normal import log_density, log_gaussian_delta, mills_ratio
 from fastshuffle.profile import PrivacyProfile
 
@@ -85,7 +85,9 @@ def gdp_mu(profile: PrivacyProfile, *, rtol: float = 1e-4) -> float:
         return math.inf
     loss = float(profile.epsilon(0.0))
     if loss == math.inf:
-        raise ValueError("profile must have a finite largest loss, got losses without a bound")
+        raise UnsupportedSettingError(
+            "profile must have a finite largest loss, got losses without a bound"
+        )
 
     edges = np.append(0.0, np.geomspace(min(0.01 * total, 0.5 * loss), loss, _EDGES_AT_FIRST))
     edges[-1] = loss

@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 
 from fastshuffle._typing import FloatArray
-from fastshuffle._validation import check_count
+from fastshuffle._validation import UnsupportedSettingError, check_count
 from fastshuffle.exact._pair import FORWARD, REVERSE, pair_arrays
 from fastshuffle.experiment import ShuffleExperiment
 from fastshuffle.limits._normal import log_density, log_mean_excess, log_upper_tail
@@ -182,7 +182,7 @@ class EdgeworthProfile(LimitProfile):
                 inside &= np.abs(ratio - 1.0) <= _LARGEST_CORRECTION
         fraction = max(expansion.fraction for expansion in self._expansions.values())
         if not fraction <= _LARGEST_FRACTION or not inside[0]:
-            raise ValueError(
+            raise UnsupportedSettingError(
                 "n must be larger for an Edgeworth expansion: some messages are too rare or the "
                 f"corrections at epsilon = 0 exceed a quarter of the Gaussian limit, got {limit.n}"
             )
@@ -203,7 +203,7 @@ class EdgeworthProfile(LimitProfile):
             return np.full_like(epsilons, -math.inf)
         largest = float(epsilons.max(initial=0.0))
         if largest > self._largest_epsilon:
-            raise ValueError(
+            raise UnsupportedSettingError(
                 f"epsilon must be <= {self._largest_epsilon!r}, where the corrections reach a "
                 f"quarter of the Gaussian limit, got {largest!r}"
             )
@@ -216,7 +216,7 @@ class EdgeworthProfile(LimitProfile):
         if self._largest_epsilon < math.inf:
             least = float(self._log_curve(np.array([self._largest_epsilon]), side)[0])
             if log_delta < least:
-                raise ValueError(
+                raise UnsupportedSettingError(
                     f"delta must be >= exp({least!r}), what the expansion gives at the end of its "
                     f"region, epsilon = {self._largest_epsilon!r}, got exp({log_delta!r})"
                 )
@@ -324,7 +324,7 @@ def edgeworth_profile(experiment: ShuffleExperiment, *, order: int = 4) -> Edgew
     elif len(held) == 1:
         expansions = {side: _HomogeneousExpansion(merged, checked.n, side) for side in _CODE}
     else:
-        raise ValueError(
+        raise UnsupportedSettingError(
             "the other users must all hold one input, or the messages of all inputs that occur "
             f"fall into 2 groups, got {len(held)} inputs and {merged.rows.shape[1]} groups"
         )

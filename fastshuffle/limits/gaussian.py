@@ -209,7 +209,7 @@ def tangent_profile(experiment: ShuffleExperiment) -> TangentProfile:
     checked = check_experiment(experiment)
     mu = _mu(checked)
     if mu > _LARGEST_TANGENT_MU:
-        raise ValueError(
+        raise UnsupportedSettingError(
             f"mu = sqrt(I / n) must be <= sqrt(2 pi) for a tangent curve below 1, got {mu:g}"
         )
     return TangentProfile(checked, mu)
