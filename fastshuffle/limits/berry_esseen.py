@@ -153,6 +153,7 @@ def berry_esseen_bound(experiment: ShuffleExperiment) -> BerryEsseenBound:
 
 
 def others_of(experiment: ShuffleExperiment) -> dict[int, int]:
+    """Return how many of the other users hold each input, one user at least."""
     if experiment.n == 1:
         raise UnsupportedSettingError(
             "n must be >= 2, since the limit is in the number of other users, got 1"
