@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import fastshuffle
-from validation import accuracy, bounds, limit_accuracy, sections, worst_case
+from validation import accuracy, bounds, coverage, limit_accuracy, sections, worst_case
 from validation.figures import draw
 from validation.progress import Progress, show_progress
 from validation.run_claims import FOLDER, Judged, check_claims
@@ -90,6 +90,7 @@ def _surveys(
     certificates = rows(worst_case.CertificateRow, "certificates", worst_case.check_certificate)
     universal = rows(bounds.BoundRow, "bounds", bounds.check_bounds)
     gaps = rows(bounds.GapRow, "gaps", bounds.check_gap)
+    intervals = rows(coverage.CoverageRow, "coverage", coverage.check_coverage)
     regimes = list(product(accuracy.USERS, accuracy.OTHERS))
     errors = accuracy.in_order(
         row
@@ -111,6 +112,7 @@ def _surveys(
         sections.composition_section(compositions),
         sections.bound_section(universal),
         sections.gap_section(gaps),
+        sections.coverage_section(intervals),
     ]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from validation import accuracy, bounds, worst_case
+from validation import accuracy, bounds, coverage, worst_case
 from validation.claim import Check, Finding, Verdict
 from validation.run_claims import Judged
 from validation.tables import Table, markdown, plain
@@ -60,6 +60,13 @@ _GAP_NOTES = f"""\
 What is not known about the worst case of {bounds.INPUTS}-ary randomized response, epsilon0 =
 {bounds.EPSILON0:g}: the relative gap between the privacy blanket and the worst dataset found, at
 the epsilon of delta = {bounds.DELTA:g}.
+"""
+
+_COVERAGE_NOTES = f"""\
+How often an interval said to hold with probability {coverage.CONFIDENCE:g} does so. An interval for
+one number should hold in {coverage.LOWEST:.0%} to {coverage.HIGHEST:.0%} of the repeats: less would
+be wrong, more gives samples away. Intervals that hold together at many epsilons, and those of
+identical laws, hold more often by their nature. "Width" is relative to the true value.
 """
 
 _CLAIM_NOTES = """\
@@ -232,6 +239,23 @@ def gap_section(rows: Sequence[bounds.GapRow]) -> Section:
         for row in rows
     ]
     return Section("The gap of the worst case", _GAP_NOTES, [header, *body], _failed(rows))
+
+
+def coverage_section(rows: Sequence[coverage.CoverageRow]) -> Section:
+    """Return the table of the coverage of intervals."""
+    header = ["interval for", "setting", "repeats", "held", "width", "holds"]
+    body = [
+        [
+            row.interval,
+            row.setting,
+            str(row.repeats),
+            f"{row.held / row.repeats:.2%}",
+            f"{row.width:.2g}" if row.width > 0.0 else "-",
+            _PASSED[row.passed],
+        ]
+        for row in rows
+    ]
+    return Section("Coverage of intervals", _COVERAGE_NOTES, [header, *body], _failed(rows))
 
 
 # ---- The claims ------------------------------------------------------------------------------

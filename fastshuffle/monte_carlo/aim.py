@@ -46,6 +46,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from fastshuffle._typing import FloatArray
+from fastshuffle._validation import UnsupportedSettingError
 from fastshuffle.monte_carlo.drawing import draw, pilot_generator
 from fastshuffle.monte_carlo.pair import PairLaws
 
@@ -257,7 +258,7 @@ def take_aim(
 
     Raises
     ------
-    ValueError
+    UnsupportedSettingError
         If there is a target and no half-space is known.
     """
     if laws.trivial:
@@ -265,7 +266,7 @@ def take_aim(
         return Aim(grid, np.zeros(len(grid)), np.zeros((1, len(laws.own) + 1)), 0.0)
     if not half_spaces(laws, 0.0):
         if target_epsilon is not None or target_delta is not None:
-            raise ValueError(
+            raise UnsupportedSettingError(
                 "target_epsilon and target_delta need a proved bound on the weights, which is "
                 "known where the others hold a single input or the two inputs of the pair; got "
                 f"others at {len(laws.held)} inputs with different rows. Without a target the law "

@@ -8,6 +8,7 @@ import numpy as np
 from fastshuffle._kernels.label_ratio import fill_log_ratios
 from fastshuffle._kernels.likelihood_table import fill_log_masses
 from fastshuffle._typing import FloatArray
+from fastshuffle._validation import UnsupportedSettingError
 from fastshuffle.experiment import ShuffleExperiment
 
 Side = Literal["forward", "reverse"]
@@ -144,7 +145,7 @@ def _require_no_underflow(
 ) -> None:
     lost = (rows == 0.0) & (log_rows > -math.inf)
     if lost.any():
-        raise ValueError(
+        raise UnsupportedSettingError(
             f"probabilities must be at least 1e-308, got exp({float(log_rows[lost].min())!r}) for "
             f"{experiment.randomizer!r}"
         )
@@ -153,12 +154,12 @@ def _require_no_underflow(
 def _require_feasible(held: list[tuple[int, FloatArray]], n_outputs: int) -> None:
     largest = max(count for count, _ in held)
     if largest > LARGEST_GROUP:
-        raise ValueError(
+        raise UnsupportedSettingError(
             f"others must hold each input at most 2**40 times for a simulation, got {largest}; "
             "numpy draws no exact binomial counts beyond"
         )
     if len(held) > _MOST_LABELS and n_outputs > 2:
-        raise ValueError(
+        raise UnsupportedSettingError(
             f"others must hold at most {_MOST_LABELS} inputs with different rows, or the outputs "
             f"form 2 groups, got {len(held)} inputs and {n_outputs} groups"
         )

@@ -66,8 +66,9 @@ def monte_carlo_profile(  # noqa: PLR0913 - keywords
     Raises
     ------
     TypeError, ValueError
-        If an argument is outside its domain, the experiment is not of the supported kind, or a
-        target is given that is not supported.
+        If an argument is outside its domain.
+    UnsupportedSettingError
+        If the experiment is not of the supported kind, or a target is given that is not supported.
     ArithmeticError
         If the samples at the target are worth fewer than 50 of equal weight, so that no interval
         of use could rest on them.

@@ -16,6 +16,7 @@ from fastshuffle._typing import FloatArray
 from fastshuffle._validation import (
     NONNEGATIVE_FINITE,
     Interval,
+    UnsupportedSettingError,
     check_count,
     check_generator,
     check_real,
@@ -79,8 +80,9 @@ class Simulation:
     Raises
     ------
     TypeError, ValueError
-        If an argument is outside its domain, the experiment is not of the supported kind, or a
-        target is given that is not supported.
+        If an argument is outside its domain.
+    UnsupportedSettingError
+        If the experiment is not of the supported kind, or a target is given that is not supported.
 
     See Also
     --------
@@ -414,7 +416,9 @@ def _checked_laws(experiment: Any) -> dict[Side, PairLaws]:
     if not isinstance(experiment, ShuffleExperiment):
         raise TypeError(f"experiment must be a ShuffleExperiment, got {type(experiment).__name__}")
     if experiment.n == 1:
-        raise ValueError("n must be >= 2 for a simulation, got 1; exact_profile needs none")
+        raise UnsupportedSettingError(
+            "n must be >= 2 for a simulation, got 1; exact_profile needs none"
+        )
     return {side: PairLaws(experiment, side) for side in SIDES}
 
 
