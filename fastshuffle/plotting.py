@@ -14,6 +14,7 @@ import numpy as np
 
 from fastshuffle._validation import NONNEGATIVE, Interval, check_real
 from fastshuffle.exact import WorstCaseProfile
+from fastshuffle.monte_carlo import MonteCarloProfile
 from fastshuffle.profile import DeltaWarning, PrivacyProfile
 
 if TYPE_CHECKING:
@@ -76,6 +77,8 @@ def plot_profile(
     have infinite loss, it ends where delta is within a thousandth of its limit. The vertical axis
     is log10 of delta, from `PrivacyProfile.log_delta`, so that it holds any delta.
 
+    An estimated profile ends where too few samples bear it, and its intervals are shaded.
+
     One curve is drawn where forward and reverse are the same, as in the worst case over all
     datasets. The numbers of a label are rounded up. **Cost**: 400 values of log delta, or 200 for a
     worst case.
@@ -102,6 +105,8 @@ def plot_profile(
     # a curve may fall steeply between two points of the grid, but it meets the marks
     grid = np.linspace(0.0, window.right, _POINTS)
     epsilons = np.union1d(grid, [epsilon for epsilon, _ in marked])
+    if isinstance(profile, MonteCarloProfile):
+        epsilons = epsilons[epsilons <= profile.reach]
     forward = profile.log_delta(epsilons, direction="forward") / math.log(10.0)
     # over all datasets the two are one, and costly where there are more than two outputs
     reverse = (
@@ -119,6 +124,11 @@ def plot_profile(
     else:
         axes.plot(epsilons, np.maximum(forward, below), label="forward")
         axes.plot(epsilons, np.maximum(reverse, below), "--", label="reverse")
+    if isinstance(profile, MonteCarloProfile):
+        for direction in ("forward", "reverse"):
+            with np.errstate(divide="ignore"):
+                ends = np.log10(profile.bounds(epsilons, direction=direction))
+            axes.fill_between(epsilons, *np.maximum(ends, below), alpha=0.2, linewidth=0.0)
     for epsilon, log_delta in marked:
         delta = float(f"{math.exp(log_delta):.12g}")  # as it was before its logarithm
         point = (epsilon, log_delta / math.log(10.0))
@@ -314,9 +324,13 @@ def _window(profile: PrivacyProfile, marks: list[tuple[float, float]]) -> _Windo
     target = max(min(_SMALLEST_DELTA, _SMALLEST_FRACTION * largest), sys.float_info.min)
     if limit >= target:
         target = limit + 1e-3 * (largest - limit)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeltaWarning)  # it is about quoted numbers
-        reach = profile.epsilon(target)
+    if isinstance(profile, MonteCarloProfile) and profile.reach < math.inf:
+        reach = profile.reach
+        target = float(profile.delta(reach)) or target
+    else:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeltaWarning)  # it is about quoted numbers
+            reach = profile.epsilon(target)
     if not 0.0 < reach < math.inf:  # a flat curve
         reach = 1.0
     heights = [y / math.log(10.0) for _, y in marks]

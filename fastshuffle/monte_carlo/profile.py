@@ -74,6 +74,11 @@ class MonteCarloProfile(PrivacyProfile):
         return {side: band.epsilons.copy() for side, band in self._bands.items()}
 
     @property
+    def reach(self) -> float:
+        """The epsilon up to which enough samples bear an estimate in both directions."""
+        return max(0.0, min(band.reach for band in self._bands.values()))
+
+    @property
     def validity(self) -> Validity:
         """ESTIMATE."""
         return Validity.ESTIMATE
