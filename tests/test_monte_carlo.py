@@ -3,6 +3,7 @@
 import json
 import math
 import tracemalloc
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from scipy.stats import beta
 import fastshuffle as fs
 from fastshuffle.exact.lattice import lattice_profile
 from fastshuffle.monte_carlo.intervals import bet_sizes, mean_bounds, probability_bounds
+from validation.reference.exact import histogram_pair, hockey_stick
 
 pytestmark = pytest.mark.filterwarnings("ignore::fastshuffle.profile.DeltaWarning")
 
@@ -123,6 +125,37 @@ class TestAgainstExactValues:
             for epsilon in (0.0, 0.05, 0.1):
                 low, high = exact.bounds(epsilon, direction=direction)
                 assert_near(profile, epsilon, direction, low, high)
+
+    def test_a_target_at_several_inputs(self):
+        """No half-space is proved here: the lower bound is sharp, the upper one wide, both hold."""
+        binary = fs.Randomizer.from_probabilities([0.25, 0.5, 0.375, 0.75])
+        others = {0: 200, 1: 100, 2: 300, 3: 399}
+        experiment = fs.ShuffleExperiment(binary, 1000, others=others)
+        exact = fs.exact_profile(experiment)
+        profile = estimate(experiment, 40_000, target_delta=1e-10)
+        for direction in DIRECTIONS:
+            for epsilon in profile.epsilons[direction][::7].tolist():
+                low, high = exact.bounds(epsilon, direction=direction)
+                lower, upper = profile.bounds(epsilon, direction=direction)
+                assert lower <= low
+                assert high <= upper
+                if epsilon <= profile.reach:
+                    assert_near(profile, epsilon, direction, low, high)
+        epsilon = exact.epsilon(1e-10)
+        lower, upper = profile.epsilon_bounds(1e-10)
+        assert 0.98 * epsilon < lower <= epsilon <= upper < 2.0 * epsilon
+        assert_allclose(profile.epsilon(1e-10), epsilon, rtol=0.01, atol=0)
+
+    def test_a_target_at_three_inputs_with_three_outputs(self):
+        others = {0: 3, 1: 2, 2: 2}
+        experiment = fs.ShuffleExperiment(THREE, 8, others=others)
+        rows = [[Fraction(p) for p in row] for row in THREE.matrix.tolist()]
+        law_q, law_p = histogram_pair(rows, others, (0, 1))
+        profile = estimate(experiment, 8_000, target_epsilon=0.7)
+        for direction, laws in (("forward", (law_p, law_q)), ("reverse", (law_q, law_p))):
+            for epsilon in (0.0, 0.2, 0.5, 0.7):
+                exact = float(hockey_stick(*laws, Fraction(math.exp(epsilon))))
+                assert_near(profile, epsilon, direction, exact, exact)
 
     def test_three_inputs_with_an_output_nobody_else_sends(self):
         rows = [[0.5, 0.25, 0.25, 0.0], [0.25, 0.5, 0.0, 0.25], [0.5, 0.5, 0.0, 0.0]]
@@ -340,11 +373,6 @@ class TestRefusals:
             estimate(THREE, 100)
         with pytest.raises(ValueError, match="n must be >= 2 for a simulation, got 1"):
             estimate(fs.ShuffleExperiment(THREE, 1, k=0), 100)
-
-    def test_a_target_without_a_bound_on_the_weights(self):
-        experiment = fs.ShuffleExperiment(THREE, 100, others={0: 30, 1: 30, 2: 39})
-        with pytest.raises(ValueError, match="need a proved bound on the weights"):
-            estimate(experiment, 100, target_delta=1e-9)
 
     def test_too_few_samples_at_the_target(self):
         with pytest.raises(ArithmeticError, match="are worth .* of equal weight, and an interval"):

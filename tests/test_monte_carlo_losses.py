@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 import fastshuffle as fs
 from fastshuffle._kernels.binomial_groups import log_mass
 from fastshuffle._kernels.label_ratio import arc, log_one_plus, solve_positive
-from fastshuffle.monte_carlo.aim import best_tilt, half_spaces
+from fastshuffle.monte_carlo.half_spaces import best_tilt, half_spaces
 from fastshuffle.monte_carlo.pair import SIDES, PairLaws
 from tests.tolerances import DOZEN_ROUNDINGS, FEW_ROUNDINGS, KERNEL_SUM
 from validation.reference.exact import histogram_pair

@@ -129,15 +129,12 @@ def _simulation(
         with file_errors("--state", state):
             text = state.read_text(encoding="utf-8")
         return Simulation.from_json(experiment, text)
-    inputs = set(experiment.others)
-    target: dict[str, float] = {}
-    # where no weights can be bounded the law itself is drawn
-    if len(inputs) == 1 or inputs <= set(experiment.pair):
-        smallest = min((value for value in deltas if value > 0.0), default=None)
-        if smallest is None:
-            target["target_epsilon"] = max(epsilons, default=0.0)
-        else:
-            target["target_delta"] = max(smallest, 1e-300)
+    smallest = min((value for value in deltas if value > 0.0), default=None)
+    target = (
+        {"target_epsilon": max(epsilons, default=0.0)}
+        if smallest is None
+        else {"target_delta": max(smallest, 1e-300)}
+    )
     simulation = Simulation(experiment, **target)
     if not epsilons:
         return simulation

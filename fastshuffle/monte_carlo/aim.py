@@ -1,53 +1,26 @@
-"""Where a simulation draws: exponential tilts of P, and a proof of how large a weight can be.
+"""Where a simulation draws: a ladder of exponential tilts of P, from epsilon 0 to the target.
 
-A half-space ``{N : s . N >= c}`` contains all histograms of privacy loss above epsilon. Tilting the
-law of every message by ``exp(theta s)`` makes the likelihood ratio of P against the tilted law a
-function of s . N alone, ``exp(K - theta s . N)``, so that a weight is at most ``exp(K - theta c)``
-wherever it counts: it has the size of the probability itself. With f = 1 - exp(epsilon - L), the
-half-spaces found here satisfy even
+The samples come from the mixture of the tilts, each the best one for the losses above its epsilon
+(`fastshuffle.monte_carlo.half_spaces`), and are weighted against the whole mixture. Where the
+half-spaces are proved, so is a bound of the size of delta on every weighted term. Where they are
+only likely, the first tilt is none, so that a term is at most the number of tilts: that is enough
+for bounds on large deltas, and what lies above small ones is a delta of fewer users. For revealing
+the messages of those who hold other inputs leaves an experiment with proved half-spaces, and the
+largest term of its tilt, a Chernoff bound, is above its delta and that of the whole.
 
-    s . N >= c + g f(N)    for all N with L(N) > epsilon,
-
-and so the term ``exp(K - theta s . N) f`` of delta is at most ``exp(K - theta c) / (e theta g)``.
-That is within a small factor of delta, and the tilt that makes it smallest is the one to use.
-
-The half-spaces, for the others at a single input z with ratio r = (W_b - exp(epsilon) W_a) / W_z:
-
-- ``s = r, c = 0``, exactly, since ``P - exp(epsilon) Q`` is proportional to ``sum_y N_y r_y``.
-
-For k of the others at b and the rest at a, with w = W_b / W_a and e_k the elementary symmetric
-polynomial of the ratios of the messages, exp(L) is ``((k + 1) / (n - k)) e_{k+1} / e_k``:
-
-- ``s = w / (C + w), c = k + 1 / (k + 2)`` with ``C = exp(epsilon) (n - k) / (k + 1)``: the ratio
-  is C times that of the masses of k + 1 and k of independent trials with probabilities s, so
-  L > epsilon if and only if the mass of k + 1 is the larger, and then the mode, which by Darroch
-  [1]_ is near the mean, is above k. Raising epsilon to L lowers each s by f s (1 - s) at least.
-- ``s = w, c = n exp(epsilon)``: by Newton's inequalities exp(L) is at most the mean of w.
-- ``s = -1 / w, c = -(n - j) exp(-epsilon) - j max(1 / w)``, j = n - 1 - k, from
-  ``(j + 1) e_{j+1} >= e_j (sum 1 / w - j max(1 / w))`` in the variables 1 / w.
-
-The second is sharp for small k, the third for large k, the first in between.
-
-A simulation draws from a mixture of such tilts for a ladder of epsilons from 0 to the target, and
-weights against the mixture. Any two machines build the same ladder, since nothing here depends on
-the caller's random numbers.
-
-References
-----------
-.. [1] J. N. Darroch, "On the distribution of the number of successes in independent trials",
-   Annals of Mathematical Statistics 35 (1964) 1317-1321.
+Any two machines build the same ladder, since nothing here depends on the caller's random numbers.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 
 from fastshuffle._typing import FloatArray
-from fastshuffle._validation import UnsupportedSettingError
 from fastshuffle.monte_carlo.drawing import draw, pilot_generator
+from fastshuffle.monte_carlo.half_spaces import half_spaces, tilt_at
 from fastshuffle.monte_carlo.pair import PairLaws
 
 # Steps of the ladder, in units of log delta, and how many there are at most.
@@ -56,28 +29,14 @@ _MOST_STEPS = 12
 # The grid of epsilons reaches this far beyond the target, and has so many points in either part.
 _MARGIN = 3.0
 _GRID = 64
-_LARGEST_EXPONENT = 600.0
+# The epsilons at which ceilings are found.
+_CEILINGS = 32
 _FARTHEST = 300.0
-_BISECTIONS = 24
 _MOST_STEPS_TO_LEVEL = 60
 _DEFAULT_LOG_DELTA = math.log(1e-6)
 _PILOT = 2048
-
-
-class HalfSpace(NamedTuple):
-    """Scores, threshold and gain of a half-space; see the head of this module."""
-
-    scores: FloatArray
-    threshold: float
-    gain: float
-
-
-class Tilt(NamedTuple):
-    """An exponential tilt: ``theta s`` for each output, K, and the log of the largest term."""
-
-    exponents: FloatArray
-    log_normalizer: float
-    log_bound: float
+# Stands for a ceiling of 0: below every delta that can be aimed at.
+_LEAST_CEILING = -800.0
 
 
 @dataclass(frozen=True)
@@ -89,7 +48,11 @@ class Aim:
     epsilons : array, shape (n_epsilons,)
         Increasing.
     log_units : array, shape (n_epsilons,)
-        The log of a proved bound on every weighted term of delta at each epsilon.
+        The log of the unit of the sums at each epsilon: about the largest weighted term of delta.
+    log_limits : array, shape (n_epsilons,)
+        The log of a proved bound on every weighted term at each epsilon.
+    log_ceilings : array, shape (n_epsilons,)
+        The log of a proved bound on delta itself; 0 where there is none but 1.
     tilts : array, shape (n_tilts, n_outputs + 1)
         ``theta s`` and last the log of the weight in the mixture minus K.
     target : float
@@ -98,6 +61,8 @@ class Aim:
 
     epsilons: FloatArray
     log_units: FloatArray
+    log_limits: FloatArray
+    log_ceilings: FloatArray
     tilts: FloatArray
     target: float
 
@@ -106,6 +71,8 @@ class Aim:
         return {
             "epsilons": self.epsilons.tolist(),
             "log_units": self.log_units.tolist(),
+            "log_limits": self.log_limits.tolist(),
+            "log_ceilings": self.log_ceilings.tolist(),
             "tilts": self.tilts.tolist(),
             "target": self.target,
         }
@@ -116,92 +83,11 @@ class Aim:
         return cls(
             epsilons=np.array(content["epsilons"]),
             log_units=np.array(content["log_units"]),
+            log_limits=np.array(content["log_limits"]),
+            log_ceilings=np.array(content["log_ceilings"]),
             tilts=np.array(content["tilts"]),
             target=float(content["target"]),
         )
-
-
-def half_spaces(laws: PairLaws, epsilon: float) -> list[HalfSpace]:
-    """Return half-spaces that contain every drawn histogram of loss above epsilon, if any."""
-    n = laws.n
-    factor = math.exp(epsilon)
-    own, opposite = laws.own, laws.opposite
-    if len(laws.held) == 1:
-        beta, alpha = laws.ratios.T
-        gain = n * max(float(beta.min()), factor * float(alpha.min()))
-        return [HalfSpace(beta - factor * alpha, 0.0, gain)]
-    at = {
-        name: [count for count, held in laws.held if (held == row).all()]
-        for name, row in (("own", own), ("opposite", opposite))
-    }
-    if len(laws.held) != 2 or not at["own"] or not at["opposite"]:
-        return []
-    k, j = at["own"][0], at["opposite"][0]
-    found = []
-    # w / (C + w) without the ratio itself, which may be infinite
-    ones = (k + 1.0) * own
-    zeros = factor * (j + 1.0) * opposite
-    scores = ones / (ones + zeros)
-    spread = float((scores * (zeros / (ones + zeros))).min())
-    found.append(HalfSpace(scores, k + 1.0 / (k + 2.0), n * spread))
-    if opposite.all():
-        found.append(HalfSpace(own / opposite, n * factor, n * factor))
-    if own.all():
-        inverse = opposite / own
-        left = (n - j) / factor
-        found.append(HalfSpace(-inverse, -left - j * float(inverse.max()), left))
-    return found
-
-
-def _tilted_sums(
-    theta: float, scores: FloatArray, groups: list[tuple[int, FloatArray]]
-) -> tuple[float, float]:
-    """Return K, the log of the mean of exp(theta s . N), and its derivative."""
-    total, slope = 0.0, 0.0
-    growth, factors = np.expm1(theta * scores), np.exp(theta * scores)
-    for count, row in groups:
-        excess = float(row @ growth)
-        mean = float(row @ factors)
-        total += count * (math.log1p(excess) if excess > -0.5 else math.log(mean))
-        slope += count * float(row @ (scores * factors)) / mean
-    return total, slope
-
-
-def best_tilt(laws: PairLaws, half_space: HalfSpace) -> Tilt:
-    """Return the tilt along a half-space whose largest term is smallest."""
-    scores, threshold, gain = half_space
-    mean = float(sum(count * (row @ scores) for count, row in laws.groups)) / laws.n
-    scores = scores - mean
-    threshold -= laws.n * mean
-    spread = float(np.abs(scores).max())
-    if spread == 0.0:
-        return Tilt(scores, 0.0, 0.0)
-
-    def largest_term(theta: float) -> tuple[float, float]:
-        # of exp(-theta g f) f for f in [0, 1]: the log and its derivative
-        if theta * gain >= 1.0:
-            return -1.0 - math.log(theta * gain), -1.0 / theta
-        return -theta * gain, -gain
-
-    low, high = math.log(1e-14 / spread), math.log(_LARGEST_EXPONENT / spread)
-    for _ in range(_BISECTIONS):
-        middle = 0.5 * (low + high)
-        theta = math.exp(middle)
-        slope = _tilted_sums(theta, scores, laws.groups)[1] - threshold
-        if slope + largest_term(theta)[1] < 0.0:
-            low = middle
-        else:
-            high = middle
-    theta = math.exp(0.5 * (low + high))
-    log_normalizer = _tilted_sums(theta, scores, laws.groups)[0]
-    log_bound = log_normalizer - theta * threshold + largest_term(theta)[0]
-    return Tilt(theta * scores, log_normalizer, log_bound)
-
-
-def tilt_at(laws: PairLaws, epsilon: float) -> Tilt:
-    """Return the tilt for the losses above epsilon with the smallest bound."""
-    tilts = [best_tilt(laws, half_space) for half_space in half_spaces(laws, epsilon)]
-    return min(tilts, key=lambda tilt: tilt.log_bound)
 
 
 class _Levels:
@@ -254,29 +140,26 @@ def take_aim(
     target_delta: float | None,
     epsilons: FloatArray | None,
 ) -> Aim:
-    """Return where to draw for a target; without one for a delta of 1e-6, or from P itself.
+    """Return where to draw for a target.
 
-    Raises
-    ------
-    UnsupportedSettingError
-        If there is a target and no half-space is known.
+    Without one it is the largest epsilon asked for, or a delta of 1e-6, where half-spaces are
+    proved; elsewhere P itself is drawn.
     """
+    no_tilt = np.zeros((1, len(laws.own) + 1))
     if laws.trivial:
         grid = np.unique(np.linspace(0.0, min(laws.loss, 50.0), _GRID))
-        return Aim(grid, np.zeros(len(grid)), np.zeros((1, len(laws.own) + 1)), 0.0)
-    if not half_spaces(laws, 0.0):
-        if target_epsilon is not None or target_delta is not None:
-            raise UnsupportedSettingError(
-                "target_epsilon and target_delta need a proved bound on the weights, which is "
-                "known where the others hold a single input or the two inputs of the pair; got "
-                f"others at {len(laws.held)} inputs with different rows. Without a target the law "
-                "itself is drawn"
-            )
-        return _plain(laws, epsilons)
+        zeros = np.zeros(len(grid))
+        return Aim(grid, zeros, zeros, zeros, no_tilt, 0.0)
+    proved = bool(half_spaces(laws, 0.0))
+    targeted = target_epsilon is not None or target_delta is not None
+    if not proved and not targeted:
+        grid = _grid(laws, epsilons, _largest_drawn(laws), ())
+        plain = _plain_limits(laws, grid)
+        return Aim(grid, plain, plain, np.zeros(len(grid)), no_tilt, float(grid[-1]))
+    if not targeted and epsilons is not None:
+        target_epsilon = float(epsilons.max(initial=0.0))
     levels = _Levels(laws)
     top = levels.at(0.0)
-    if target_epsilon is None and target_delta is None and epsilons is not None:
-        target_epsilon = float(epsilons.max(initial=0.0))
     if target_epsilon is not None and target_epsilon < min(laws.drawn_loss, _FARTHEST):
         target, bottom = target_epsilon, levels.at(target_epsilon)
     else:
@@ -287,29 +170,60 @@ def take_aim(
     inner = levels.between(np.linspace(top, bottom, steps)[1:-1])
     ladder = sorted({0.0, *inner, target})
     grid = _grid(laws, epsilons, max(end, target), ladder[-2:])
-    log_units = np.full(len(grid), math.inf)
-    tilts = []
+    parts = [] if proved else laws.revealed()
+    if not proved and epsilons is None:
+        grid = np.append(grid, _beyond(parts, bottom, float(grid[-1])))
     log_size = math.log(len(ladder))
+    log_units = np.full(len(grid), math.inf) if proved else _plain_limits(laws, grid) + log_size
+    log_limits = log_units.copy()
+    rows = []
     for epsilon in ladder:
         tilt = tilt_at(laws, epsilon)
-        tilts.append([*tilt.exponents.tolist(), -tilt.log_normalizer - log_size])
+        if proved or epsilon > 0.0:
+            rows.append([*tilt.exponents.tolist(), -tilt.log_normalizer - log_size])
+        else:
+            rows.append([0.0] * len(laws.own) + [-log_size])
         reached = grid >= epsilon
         log_units[reached] = np.minimum(log_units[reached], tilt.log_bound + log_size)
-    return Aim(grid, log_units, np.array(tilts), target)
+    ceilings = _ceilings(parts, grid)
+    return Aim(
+        grid, log_units, log_units if proved else log_limits, ceilings, np.array(rows), target
+    )
 
 
-def _plain(laws: PairLaws, epsilons: FloatArray | None) -> Aim:
-    """Return the aim without tilts: the terms of delta are 1 - exp(epsilon - L) themselves."""
+def _plain_limits(laws: PairLaws, grid: FloatArray) -> FloatArray:
+    """Return the log of the largest term without a weight, 1 - exp(epsilon - L)."""
+    return np.log(-np.expm1(grid - laws.drawn_loss))
+
+
+def _largest_drawn(laws: PairLaws) -> float:
+    """Return an epsilon that few samples of P exceed, if any."""
     histograms = draw(laws, np.zeros(len(laws.own)), _PILOT, pilot_generator())
     largest = float(np.maximum(laws.losses(histograms), 0.0).max())
-    end = min(1.5 * largest, laws.drawn_loss) if largest > 0.0 else min(laws.drawn_loss, 1.0)
-    grid = _grid(laws, epsilons, end, ())
-    return Aim(
-        grid,
-        np.log(-np.expm1(grid - laws.drawn_loss)),
-        np.zeros((1, len(laws.own) + 1)),
-        float(grid[-1]),
-    )
+    return min(1.5 * largest, laws.drawn_loss) if largest > 0.0 else min(laws.drawn_loss, 1.0)
+
+
+def _beyond(parts: list[PairLaws], level: float, end: float) -> FloatArray:
+    """Return epsilons beyond the end, up to where some bound with fewer users is at the level."""
+    ends = [_Levels(part).epsilon(level - 0.1) for part in parts if not part.trivial]
+    nearest = min((e for e in ends if e > end), default=end)
+    return np.linspace(end, nearest, _CEILINGS // 2 + 1)[1:] if nearest > end else np.empty(0)
+
+
+def _ceilings(parts: list[PairLaws], grid: FloatArray) -> FloatArray:
+    """Return the log of a bound on delta at each epsilon, from experiments of fewer users."""
+    ceilings = np.zeros(len(grid))
+    some = np.linspace(0, len(grid) - 1, _CEILINGS).astype(int)
+    last = np.arange(max(0, len(grid) - _CEILINGS), len(grid))
+    for at in np.union1d(some, last).tolist() if parts else ():
+        bounds = [ceilings[at]]
+        for part in parts:
+            clear = float(part.clear(grid[at : at + 1])[0])
+            if not part.trivial and grid[at] < part.drawn_loss:
+                clear += part.share * math.exp(tilt_at(part, float(grid[at])).log_bound)
+            bounds.append(math.log(clear) if clear > 0.0 else _LEAST_CEILING)
+        ceilings[at:] = min(bounds)
+    return ceilings
 
 
 def _grid(

@@ -78,10 +78,13 @@ class Band:
         mean = terms / size
         error = np.sqrt(np.maximum(squares / size - mean * mean, 0.0) / size)
         share = 0.5 * alpha / len(aim.epsilons)
-        bets = bet_sizes(size, deviations, share)
-        lower, upper = mean_bounds(
-            size, terms, squares, bets, max(_LEAST_WEALTH, math.log(uniform / share))
-        )
+        wealth = max(_LEAST_WEALTH, math.log(uniform / share))
+        # terms are never negative, which is enough for a bound from below
+        lower, _ = mean_bounds(size, terms, squares, bet_sizes(size, deviations, share), wealth)
+        scale = np.exp(aim.log_units - aim.log_limits)
+        bets = bet_sizes(size, scale * deviations, share)
+        _, upper = mean_bounds(size, scale * terms, scale**2 * squares, bets, wealth)
+        limits = aim.log_limits + math.log(laws.share)
         with np.errstate(invalid="ignore"):
             effective = np.where(terms > 0.0, terms**2 / squares, 0.0)
         borne = effective >= _LEAST_EFFECTIVE
@@ -91,7 +94,7 @@ class Band:
             aim.epsilons,
             units + _log(mean),
             np.maximum.accumulate((units + _log(lower))[::-1])[::-1],
-            np.minimum(np.minimum.accumulate(units + _log(upper)), 0.0),
+            np.minimum.accumulate(np.minimum(limits + _log(upper), aim.log_ceilings)),
             units + _log(error),
             effective,
             reach,

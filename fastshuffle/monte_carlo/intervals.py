@@ -30,12 +30,13 @@ from fastshuffle._kernels.binomial_groups import log_lower_tail, log_upper_tail
 from fastshuffle._typing import FloatArray
 
 _BISECTIONS = 100
+_LARGEST_BET = 0.9
 
 
 def bet_sizes(n: int, deviations: FloatArray, alpha: float) -> FloatArray:
     """Return the constants r for deviations that are roughly known."""
     ratio = np.sqrt(2.0 * math.log(1.0 / alpha) / n) / deviations
-    return ratio / (1.0 + ratio)
+    return np.minimum(ratio / (1.0 + ratio), _LARGEST_BET)
 
 
 def mean_bounds(

@@ -56,6 +56,7 @@ class PairLaws:
         inputs = list(experiment.others)
         merged = experiment.randomizer.merged((a, b, *inputs))
         _require_no_underflow(experiment, merged.rows, merged.log_rows)
+        self._experiment, self._side = experiment, side
         self.n = experiment.n
         self.loss = float(merged.log_ratios[1].max())
         inside = merged.rows[2:].any(axis=0)
@@ -96,6 +97,28 @@ class PairLaws:
         difference = np.copysign(-larger * np.expm1(-np.abs(losses)), losses)
         ratios = np.stack([self.own, self.opposite, difference]) / mean
         return np.ascontiguousarray((joint / mean).T), labels, np.ascontiguousarray(ratios.T)
+
+    def revealed(self) -> "list[PairLaws]":
+        """Return the laws when the messages of all but the holders of some inputs are revealed.
+
+        Those whose messages stay hidden hold a single input, or the two inputs of the pair. By
+        post-processing each has a delta no smaller than that of the whole.
+        """
+        others = self._experiment.others
+        of_pair = {x: count for x, count in others.items() if x in self._experiment.pair}
+        parts = [{x: count} for x, count in others.items()] + [of_pair] * (len(of_pair) > 1)
+        return [
+            PairLaws(
+                ShuffleExperiment(
+                    self._experiment.randomizer,
+                    1 + sum(part.values()),
+                    others=part,
+                    pair=self._experiment.pair,
+                ),
+                self._side,
+            )
+            for part in parts
+        ]
 
     @property
     def ratios(self) -> FloatArray:

@@ -43,8 +43,8 @@ def monte_carlo_profile(  # noqa: PLR0913 - keywords
         Where the estimate is to be sharpest, >= 0 and finite. At most one target is given.
     target_delta : float, optional
         The same, given as the delta in [1e-300, 1] at which epsilon is wanted. Without a target,
-        1e-6, where a target is supported, and otherwise the law itself is drawn. A target needs the
-        others to hold a single input or the two inputs of the pair.
+        1e-6 where the others hold a single input or the two inputs of the pair; elsewhere the law
+        itself is drawn then, which serves large deltas best.
     epsilons : array_like of float, optional
         Where delta is estimated, >= 0 and finite, at most 4096 numbers; by default some 130
         numbers from 0 to beyond the target. Fewer numbers have slightly narrower intervals.
@@ -68,7 +68,7 @@ def monte_carlo_profile(  # noqa: PLR0913 - keywords
     TypeError, ValueError
         If an argument is outside its domain.
     UnsupportedSettingError
-        If the experiment is not of the supported kind, or a target is given that is not supported.
+        If the experiment is not of the supported kind.
     ArithmeticError
         If the samples at the target are worth fewer than 50 of equal weight, so that no interval
         of use could rest on them.
@@ -87,7 +87,10 @@ def monte_carlo_profile(  # noqa: PLR0913 - keywords
     *Samples* come from a mixture of exponential tilts of the law of every message, for a ladder of
     epsilons from 0 to the target, and are weighted against the whole mixture, so that small deltas
     have the same relative accuracy as large ones. Weights are logarithms until the last. A proof
-    that they are bounded (`fastshuffle.monte_carlo.aim`) makes intervals possible at all.
+    that they are bounded (`fastshuffle.monte_carlo.half_spaces`) makes intervals possible at all.
+    It covers others at a single input or at the inputs of the pair. Elsewhere small deltas have
+    their upper bound from experiments with fewer users, whose messages are not revealed
+    (`fastshuffle.monte_carlo.aim`): proved as well, but wider. The lower one needs no such bound.
 
     *Intervals* for delta hold at all epsilons of the grid and in both directions at once, with the
     error split evenly; between grid points they follow from monotonicity and from convexity in
@@ -95,8 +98,9 @@ def monte_carlo_profile(  # noqa: PLR0913 - keywords
     (`fastshuffle.monte_carlo.intervals`).
 
     **Accuracy**: the interval at the target has a relative half-width of a few percent for a
-    million samples and deltas of any size (``tests/test_monte_carlo.py``); coverage is measured in
-    ``validation/coverage.py``. Of a loss the relative rounding is below 1e-8 for n <= 1e12.
+    million samples and deltas of any size where weights are bounded
+    (``tests/test_monte_carlo.py``); coverage is measured in ``validation/coverage.py``. Of a loss
+    the relative rounding is below 1e-8 for n <= 1e12.
 
     **Cost**: about two microseconds a sample and processor for others at two inputs and three
     outputs, at any n; half a microsecond for one input; 40 for three inputs, and about 25 times

@@ -71,8 +71,8 @@ class Simulation:
         Where the estimate is to be sharpest, >= 0 and finite. At most one target is given.
     target_delta : float, optional
         The same, given as the delta in [1e-300, 1] at which epsilon is wanted. Without a target,
-        1e-6, where `target_delta` is supported, and otherwise the law itself is drawn. A target
-        needs the others to hold a single input or the two inputs of the pair.
+        1e-6 where the others hold a single input or the two inputs of the pair; elsewhere the law
+        itself is drawn then, which serves large deltas best.
     epsilons : array_like of float, optional
         Where delta is estimated, >= 0 and finite, at most 4096 numbers; by default some 130
         numbers from 0 to beyond the target.
@@ -82,7 +82,7 @@ class Simulation:
     TypeError, ValueError
         If an argument is outside its domain.
     UnsupportedSettingError
-        If the experiment is not of the supported kind, or a target is given that is not supported.
+        If the experiment is not of the supported kind.
 
     See Also
     --------

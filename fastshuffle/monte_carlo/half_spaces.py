@@ -1,0 +1,161 @@
+"""Half-spaces that contain all large losses, and the tilts that they prove weights of.
+
+A half-space ``{N : s . N >= c}`` contains all histograms of privacy loss above epsilon. Tilting the
+law of every message by ``exp(theta s)`` makes the likelihood ratio of P against the tilted law a
+function of s . N alone, ``exp(K - theta s . N)``, so that a weight is at most ``exp(K - theta c)``
+wherever it counts: it has the size of the probability itself. With f = 1 - exp(epsilon - L), the
+half-spaces found here satisfy even
+
+    s . N >= c + g f(N)    for all N with L(N) > epsilon,
+
+and so the term ``exp(K - theta s . N) f`` of delta is at most ``exp(K - theta c) / (e theta g)``.
+That is within a small factor of delta, and the tilt that makes it smallest is the one to use.
+
+The half-spaces, for the others at a single input z with ratio r = (W_b - exp(epsilon) W_a) / W_z:
+
+- ``s = r, c = 0``, exactly, since ``P - exp(epsilon) Q`` is proportional to ``sum_y N_y r_y``.
+
+For k of the others at b and the rest at a, with w = W_b / W_a and e_k the elementary symmetric
+polynomial of the ratios of the messages, exp(L) is ``((k + 1) / (n - k)) e_{k+1} / e_k``:
+
+- ``s = w / (C + w), c = k + 1 / (k + 2)`` with ``C = exp(epsilon) (n - k) / (k + 1)``: the ratio
+  is C times that of the masses of k + 1 and k of independent trials with probabilities s, so
+  L > epsilon if and only if the mass of k + 1 is the larger, and then the mode, which by Darroch
+  [1]_ is near the mean, is above k. Raising epsilon to L lowers each s by f s (1 - s) at least.
+- ``s = w, c = n exp(epsilon)``: by Newton's inequalities exp(L) is at most the mean of w.
+- ``s = -1 / w, c = -(n - j) exp(-epsilon) - j max(1 / w)``, j = n - 1 - k, from
+  ``(j + 1) e_{j+1} >= e_j (sum 1 / w - j max(1 / w))`` in the variables 1 / w.
+
+The second is sharp for small k, the third for large k, the first in between.
+
+For any other composition none is known. There the score is that of the regression of the loss on
+the counts, ``Sigma^+ (W_b - W_a)`` with Sigma the mean covariance of a message of the others: the
+half-space is likely, up to terms of the order 1 / n, and bounds nothing.
+
+References
+----------
+.. [1] J. N. Darroch, "On the distribution of the number of successes in independent trials",
+   Annals of Mathematical Statistics 35 (1964) 1317-1321.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from fastshuffle._typing import FloatArray
+from fastshuffle.monte_carlo.pair import PairLaws
+
+_LARGEST_EXPONENT = 600.0
+_BISECTIONS = 24
+
+
+class HalfSpace(NamedTuple):
+    """Scores, threshold and gain of a half-space; see the head of this module."""
+
+    scores: FloatArray
+    threshold: float
+    gain: float
+
+
+class Tilt(NamedTuple):
+    """An exponential tilt: ``theta s`` for each output, K, and the log of the largest term."""
+
+    exponents: FloatArray
+    log_normalizer: float
+    log_bound: float
+
+
+def half_spaces(laws: PairLaws, epsilon: float) -> list[HalfSpace]:
+    """Return half-spaces that contain every drawn histogram of loss above epsilon, if any."""
+    n = laws.n
+    factor = math.exp(epsilon)
+    own, opposite = laws.own, laws.opposite
+    if len(laws.held) == 1:
+        beta, alpha = laws.ratios.T
+        gain = n * max(float(beta.min()), factor * float(alpha.min()))
+        return [HalfSpace(beta - factor * alpha, 0.0, gain)]
+    at = {
+        name: [count for count, held in laws.held if (held == row).all()]
+        for name, row in (("own", own), ("opposite", opposite))
+    }
+    if len(laws.held) != 2 or not at["own"] or not at["opposite"]:
+        return []
+    k, j = at["own"][0], at["opposite"][0]
+    found = []
+    # w / (C + w) without the ratio itself, which may be infinite
+    ones = (k + 1.0) * own
+    zeros = factor * (j + 1.0) * opposite
+    scores = ones / (ones + zeros)
+    spread = float((scores * (zeros / (ones + zeros))).min())
+    found.append(HalfSpace(scores, k + 1.0 / (k + 2.0), n * spread))
+    if opposite.all():
+        found.append(HalfSpace(own / opposite, n * factor, n * factor))
+    if own.all():
+        inverse = opposite / own
+        left = (n - j) / factor
+        found.append(HalfSpace(-inverse, -left - j * float(inverse.max()), left))
+    return found
+
+
+def _tilted_sums(
+    theta: float, scores: FloatArray, groups: list[tuple[int, FloatArray]]
+) -> tuple[float, float]:
+    """Return K, the log of the mean of exp(theta s . N), and its derivative."""
+    total, slope = 0.0, 0.0
+    growth, factors = np.expm1(theta * scores), np.exp(theta * scores)
+    for count, row in groups:
+        excess = float(row @ growth)
+        mean = float(row @ factors)
+        total += count * (math.log1p(excess) if excess > -0.5 else math.log(mean))
+        slope += count * float(row @ (scores * factors)) / mean
+    return total, slope
+
+
+def best_tilt(laws: PairLaws, half_space: HalfSpace) -> Tilt:
+    """Return the tilt along a half-space whose largest term is smallest."""
+    scores, threshold, gain = half_space
+    mean = float(sum(count * (row @ scores) for count, row in laws.groups)) / laws.n
+    scores = scores - mean
+    threshold -= laws.n * mean
+    spread = float(np.abs(scores).max())
+    if spread == 0.0:
+        return Tilt(scores, 0.0, 0.0)
+
+    def largest_term(theta: float) -> tuple[float, float]:
+        # of exp(-theta g f) f for f in [0, 1]: the log and its derivative
+        if theta * gain >= 1.0:
+            return -1.0 - math.log(theta * gain), -1.0 / theta
+        return -theta * gain, -gain
+
+    low, high = math.log(1e-14 / spread), math.log(_LARGEST_EXPONENT / spread)
+    for _ in range(_BISECTIONS):
+        middle = 0.5 * (low + high)
+        theta = math.exp(middle)
+        slope = _tilted_sums(theta, scores, laws.groups)[1] - threshold
+        if slope + largest_term(theta)[1] < 0.0:
+            low = middle
+        else:
+            high = middle
+    theta = math.exp(0.5 * (low + high))
+    log_normalizer = _tilted_sums(theta, scores, laws.groups)[0]
+    log_bound = log_normalizer - theta * threshold + largest_term(theta)[0]
+    return Tilt(theta * scores, log_normalizer, log_bound)
+
+
+def likely_half_space(laws: PairLaws, epsilon: float) -> HalfSpace:
+    """Return a half-space in which most histograms of loss above epsilon lie."""
+    covariance = np.zeros((len(laws.own), len(laws.own)))
+    mean = 0.5 * (laws.own + laws.opposite)
+    for count, row in laws.held:
+        covariance += count / (laws.n - 1) * (np.diag(row) - np.outer(row, row))
+        mean = mean + count * row
+    scores = np.linalg.pinv(covariance, hermitian=True) @ (laws.own - laws.opposite)
+    return HalfSpace(scores, float(mean @ scores) + laws.n * epsilon, float(laws.n))
+
+
+def tilt_at(laws: PairLaws, epsilon: float) -> Tilt:
+    """Return the tilt for the losses above epsilon with the smallest bound, or a likely one."""
+    spaces = half_spaces(laws, epsilon) or [likely_half_space(laws, epsilon)]
+    tilts = [best_tilt(laws, half_space) for half_space in spaces]
+    return min(tilts, key=lambda tilt: tilt.log_bound)
