@@ -145,3 +145,27 @@ def test_refusals():
         fs.hybrid_profile(fs.ShuffleExperiment(certain, 1000, k=400))
     with pytest.raises(TypeError, match="experiment must be a ShuffleExperiment"):
         fs.hybrid_profile("x")
+
+
+def test_too_many_values_of_the_rare_counts():
+    """Large means join the outputs sent often; small ones, or a tiny delta, are refused."""
+    krr = fs.k_randomized_response(6.0, k=10)
+    limit = fs.hybrid_profile(fs.ShuffleExperiment(krr, 10**4, others={2: 9999}))
+    assert len(limit.means) == 2
+    exact = fs.exact_profile(limit.experiment)
+    assert_allclose(limit.epsilon(1e-5), exact.epsilon(1e-5), rtol=0.01, atol=0)
+    w = fs.Randomizer([[0.5, 0.48, 0.018, 0.002], [0.45, 0.5, 0.03, 0.02]])
+    limit = fs.hybrid_profile(fs.ShuffleExperiment(w, 20000, k=0))
+    assert_allclose(sorted(limit.means), (39.998, 359.982), rtol=1e-12, atol=0)
+    assert limit.delta(0.01) > 1e-7
+    with pytest.raises(ValueError, match=r"delta must be above exp\(-\d+\), where the rare"):
+        limit.delta(3.0)
+    with pytest.raises(ValueError, match="at most 200000 likely values"):
+        limit.epsilon(1e-250)
+    many = fs.Randomizer([[1 - 0.05 * 6] + [0.05] * 6, [0.1] + [0.05, 0.25] * 3, [0.4] + [0.1] * 6])
+    other = fs.Randomizer(
+        [[0.9] + [0.01, 0.02, 0.03, 0.04], [0.1, 0.4, 0.3, 0.15, 0.05], [0.6] + [0.1] * 4]
+    )
+    assert fs.hybrid_profile(fs.ShuffleExperiment(many, 3000, others={0: 2999})).means == ()
+    with pytest.raises(ValueError, match="likely values, got more for means"):
+        fs.hybrid_profile(fs.ShuffleExperiment(other, 900, others={0: 899}))

@@ -1,12 +1,13 @@
 """Hybrid limit: a Gaussian factor for outputs sent often, Poisson counts for those sent rarely."""
 
 import math
+from itertools import pairwise
 from typing import Any, NamedTuple, final
 
 import numpy as np
 
 from fastshuffle._kernels.poisson_shift import log_poisson_mass
-from fastshuffle._typing import FloatArray
+from fastshuffle._typing import Direction, FloatArray
 from fastshuffle.experiment import ShuffleExperiment
 from fastshuffle.limits._normal import log_gaussian_delta
 from fastshuffle.limits._profile import LimitProfile, Side, check_experiment
@@ -17,9 +18,11 @@ __all__ = ["HybridProfile", "hybrid_profile"]
 
 # The rare counts are summed where their probability is above exp(-depth); a log delta within the
 # margin of -depth needs the next depth, if there is one.
-_DEPTHS = (90.0, 750.0)
-_DEPTH_MARGIN = 45.0
+_DEPTHS = (60.0, 120.0, 750.0)
+_DEPTH_MARGIN = 40.0
 _MOST_COUNTS = 200_000
+# Counts of a mean from here on may be taken as Gaussian where there are too many to be summed.
+_LEAST_OFTEN = 100.0
 
 
 class _Field(NamedTuple):
@@ -75,14 +78,39 @@ class HybridProfile(LimitProfile):
             ),
         )
 
-    def _field(self, depth: float) -> _Field:
+    def _field(self, depth: float) -> _Field | None:
+        """Return the values of the rare counts of at least this depth, None if too many."""
         if depth not in self._fields:
-            seen = np.array(self.means) > 0.0
-            means = np.array(self.means)[seen]
-            counts, log_masses = _likely_counts(means, depth)
-            ratios = counts @ (self._rows[:, seen] / means).T
+            means = np.array(self.means)
+            seen = means > 0.0
+            likely = _likely_counts(means[seen], depth)
+            if likely is None:
+                return None
+            counts, log_masses = likely
+            ratios = counts @ (self._rows[:, seen] / means[seen]).T
             self._fields[depth] = _Field(log_masses, ratios[:, 0], ratios[:, 1])
         return self._fields[depth]
+
+    def _require_known(self, log_delta: float) -> None:
+        """Raise a ValueError if so small a delta takes too many values of the rare counts."""
+        for depth, deeper in pairwise(_DEPTHS):
+            if log_delta > _DEPTH_MARGIN - depth:
+                return
+            if self._field(deeper) is None:
+                raise ValueError(
+                    f"delta must be above exp({_DEPTH_MARGIN - depth:g}), where the rare counts "
+                    f"have at most {_MOST_COUNTS} likely values, got exp({log_delta:g}) for means "
+                    f"{self.means}"
+                )
+
+    def _log_delta(self, epsilons: FloatArray, direction: Direction) -> FloatArray:
+        log_deltas = super()._log_delta(epsilons, direction)
+        self._require_known(float(log_deltas[epsilons < math.inf].min(initial=0.0)))
+        return log_deltas
+
+    def _inverse(self, log_delta: float, side: Side) -> float:
+        self._require_known(log_delta)
+        return super()._inverse(log_delta, side)
 
     def _log_curve(self, epsilons: FloatArray, side: Side) -> FloatArray:
         if self._exchanged:
@@ -90,10 +118,13 @@ class HybridProfile(LimitProfile):
         return np.array([self._log_at(epsilon, side) for epsilon in epsilons.tolist()])
 
     def _log_at(self, epsilon: float, side: Side) -> float:
-        clear = self._log_unseen(epsilon, side)
-        log_delta = -math.inf
+        log_delta = clear = self._log_unseen(epsilon, side)
+        if epsilon == math.inf and self._often[0 if side == "forward" else 1] > 0.0:
+            return clear  # every count is possible under both laws
         for depth in _DEPTHS:
             field = self._field(depth)
+            if field is None:
+                break
             log_delta = float(np.logaddexp(clear, self._log_inside(epsilon, side, field)))
             if log_delta > _DEPTH_MARGIN - depth:
                 break
@@ -159,7 +190,8 @@ def hybrid_profile(experiment: ShuffleExperiment) -> HybridProfile:
     experiment : ShuffleExperiment
         Any randomizer and composition of the m = n - 1 >= 1 other users. An output is *rare* if
         they send it fewer than ``m**(2/3)`` times in the mean, where the errors of a Poisson and
-        of a Gaussian law balance; at least one output must not be.
+        of a Gaussian law balance; at least one output must not be. Where the rare counts have more
+        than 200,000 likely values, those of the largest mean above 100 count as sent often.
 
     Returns
     -------
@@ -173,7 +205,8 @@ def hybrid_profile(experiment: ShuffleExperiment) -> HybridProfile:
     TypeError, ValueError
         If the experiment is none, no output is sent often, the counts of the outputs that are do
         not vary (rare errors at several homes: `compound_poisson_profile`), or the rare counts
-        have more than 200,000 likely values.
+        have more than 200,000 likely values still; from ``delta`` and the like, if so small a
+        delta takes more than that.
 
     See Also
     --------
@@ -202,7 +235,7 @@ def hybrid_profile(experiment: ShuffleExperiment) -> HybridProfile:
     **Accuracy** of the limit curve itself: relative error of delta below 1e-11 down to 1e-300
     (``tests/test_limits_hybrid.py``); beyond that ``log_delta`` is that of the rare counts with
     probability above exp(-750) and leaves out the others. **Cost**: some microseconds for each
-    value of the rare counts with a probability above exp(-90), or exp(-750) for delta below 1e-20.
+    value of the rare counts with a probability above exp(-60), or for small delta exp(-750).
 
     References
     ----------
@@ -229,6 +262,14 @@ def hybrid_profile(experiment: ShuffleExperiment) -> HybridProfile:
     counts = np.array(list(held.values()), dtype=np.float64)
     means = counts @ merged.rows[2:]
     rare = means < float(counts.sum()) ** (2.0 / 3.0)
+    while _likely_counts(means[rare & (means > 0.0)], _DEPTHS[0]) is None:
+        largest = float(means[rare].max())
+        if largest < _LEAST_OFTEN:
+            raise ValueError(
+                f"the rare counts must have at most {_MOST_COUNTS} likely values, got more for "
+                f"means {means[rare].tolist()}"
+            )
+        rare &= means < largest
     if rare.all():
         raise ValueError(
             "some output must be sent often by the other users, more than (n - 1)**(2/3) times in "
@@ -270,8 +311,11 @@ def _constant(one: FloatArray, other: FloatArray, laws: FloatArray, shares: Floa
     return composition_constant(MergedRows(rows, logs, ratios), shares)
 
 
-def _likely_counts(means: FloatArray, depth: float) -> tuple[FloatArray, FloatArray]:
-    """Return the values of independent Poisson counts of log mass above -depth, and that log."""
+def _likely_counts(means: FloatArray, depth: float) -> tuple[FloatArray, FloatArray] | None:
+    """Return the values of independent Poisson counts of log mass above -depth, and that log.
+
+    None if there are too many.
+    """
     counts, logs = np.zeros((1, 0)), np.zeros(1)
     for mean in means.tolist():
         top = math.floor(mean)
@@ -283,10 +327,7 @@ def _likely_counts(means: FloatArray, depth: float) -> tuple[FloatArray, FloatAr
         joint = logs[:, np.newaxis] + own
         left, right = np.nonzero(joint > -depth)
         if left.size > _MOST_COUNTS:
-            raise ValueError(
-                f"the rare counts must have at most {_MOST_COUNTS} likely values, got more for "
-                f"means {means.tolist()}"
-            )
+            return None
         counts = np.column_stack((counts[left], values[right]))
         logs = joint[left, right]
     return counts, logs
