@@ -129,9 +129,11 @@ def test_far_tail_and_inverse():
 
 
 def test_refusals():
-    with pytest.raises(ValueError, match="the homes of the pair or all one third home, got 2"):
+    with pytest.raises(
+        fs.UnsupportedSettingError, match="the homes of the pair or all one third home, got 2"
+    ):
         fs.compound_poisson_profile(fs.ShuffleExperiment(W, 10, others={0: 4, 2: 5}))
-    with pytest.raises(ValueError, match="at most 200000 combinations of counts"):
+    with pytest.raises(fs.UnsupportedSettingError, match="at most 200000 combinations of counts"):
         fs.compound_poisson_profile(fs.ShuffleExperiment(W, 10**6, k=10**5))
     with pytest.raises(TypeError, match="experiment must be a ShuffleExperiment"):
         fs.compound_poisson_profile(None)

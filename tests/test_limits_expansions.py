@@ -162,11 +162,11 @@ def test_refusals():
         fs.renyi_expansion(experiment, math.inf)
     with pytest.raises(ValueError, match="direction must be"):
         fs.kl_expansion(experiment, direction="up")
-    with pytest.raises(ValueError, match="n must be >= 2"):
+    with pytest.raises(fs.UnsupportedSettingError, match="n must be >= 2"):
         fs.kl_expansion(fs.ShuffleExperiment(W, 1, k=0))
     partial = fs.Randomizer([[1.0, 0.0], [0.5, 0.5]])
     for others in ({0: 9}, {0: 9, 1: 0}):
-        with pytest.raises(ValueError, match="Fisher constant must be finite"):
+        with pytest.raises(fs.UnsupportedSettingError, match="Fisher constant must be finite"):
             fs.kl_expansion(fs.ShuffleExperiment(partial, 10, others=others))
     with pytest.raises(TypeError, match="experiment must be a ShuffleExperiment"):
         fs.jensen_shannon_expansion(W)

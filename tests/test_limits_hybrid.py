@@ -135,13 +135,13 @@ def test_inverse_and_words():
 
 
 def test_refusals():
-    with pytest.raises(ValueError, match="n must be >= 2"):
+    with pytest.raises(fs.UnsupportedSettingError, match="n must be >= 2"):
         fs.hybrid_profile(fs.ShuffleExperiment(mixed(100), 1, k=0))
     wide = fs.Randomizer([[0.01] * 100, [0.02] * 50 + [0.0] * 50, [0.0] * 50 + [0.02] * 50])
-    with pytest.raises(ValueError, match="some output must be sent often"):
+    with pytest.raises(fs.UnsupportedSettingError, match="some output must be sent often"):
         fs.hybrid_profile(fs.ShuffleExperiment(wide, 8, others={0: 3, 1: 2, 2: 2}))
     certain = fs.Randomizer([[1.0, 0.0], [0.0, 1.0]])
-    with pytest.raises(ValueError, match="must vary, got some that are certain"):
+    with pytest.raises(fs.UnsupportedSettingError, match="must vary, got some that are certain"):
         fs.hybrid_profile(fs.ShuffleExperiment(certain, 1000, k=400))
     with pytest.raises(TypeError, match="experiment must be a ShuffleExperiment"):
         fs.hybrid_profile("x")
@@ -158,14 +158,16 @@ def test_too_many_values_of_the_rare_counts():
     limit = fs.hybrid_profile(fs.ShuffleExperiment(w, 20000, k=0))
     assert_allclose(sorted(limit.means), (39.998, 359.982), rtol=1e-12, atol=0)
     assert limit.delta(0.01) > 1e-7
-    with pytest.raises(ValueError, match=r"delta must be above exp\(-\d+\), where the rare"):
+    with pytest.raises(
+        fs.UnsupportedSettingError, match=r"delta must be above exp\(-\d+\), where the rare"
+    ):
         limit.delta(3.0)
-    with pytest.raises(ValueError, match="at most 200000 likely values"):
+    with pytest.raises(fs.UnsupportedSettingError, match="at most 200000 likely values"):
         limit.epsilon(1e-250)
     many = fs.Randomizer([[1 - 0.05 * 6] + [0.05] * 6, [0.1] + [0.05, 0.25] * 3, [0.4] + [0.1] * 6])
     other = fs.Randomizer(
-        [[0.9] + [0.01, 0.02, 0.03, 0.04], [0.1, 0.4, 0.3, 0.15, 0.05], [0.6] + [0.1] * 4]
+        [[0.9, 0.01, 0.02, 0.03, 0.04], [0.1, 0.4, 0.3, 0.15, 0.05], [0.6] + [0.1] * 4]
     )
     assert fs.hybrid_profile(fs.ShuffleExperiment(many, 3000, others={0: 2999})).means == ()
-    with pytest.raises(ValueError, match="likely values, got more for means"):
+    with pytest.raises(fs.UnsupportedSettingError, match="likely values, got more for means"):
         fs.hybrid_profile(fs.ShuffleExperiment(other, 900, others={0: 899}))

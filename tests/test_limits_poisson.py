@@ -249,13 +249,15 @@ def test_refusals():
     fair = fs.Randomizer([[0.5, 0.5], [0.1, 0.9]])
     with pytest.raises(TypeError, match="experiment must be a ShuffleExperiment, got int"):
         fs.poisson_profile(3)
-    with pytest.raises(ValueError, match=r"above 1/2, got 0\.5 as the largest of input 0"):
+    with pytest.raises(
+        fs.UnsupportedSettingError, match=r"above 1/2, got 0\.5 as the largest of input 0"
+    ):
         fs.skellam_profile(fs.ShuffleExperiment(fair, 9, k=0))
     same = fs.Randomizer([[0.9, 0.1], [0.8, 0.2]])
-    with pytest.raises(ValueError, match="got the same for 0 and 1"):
+    with pytest.raises(fs.UnsupportedSettingError, match="got the same for 0 and 1"):
         fs.skellam_profile(fs.ShuffleExperiment(same, 9, k=0))
-    with pytest.raises(ValueError, match="must all have the home of one input"):
+    with pytest.raises(fs.UnsupportedSettingError, match="must all have the home of one input"):
         fs.poisson_profile(fs.ShuffleExperiment(rr, 9, k=4))
     krr = fs.k_randomized_response(5.0, k=4)
-    with pytest.raises(ValueError, match="must fall into 2 groups, got 3"):
+    with pytest.raises(fs.UnsupportedSettingError, match="must fall into 2 groups, got 3"):
         fs.skellam_profile(fs.ShuffleExperiment(krr, 9, k=4))

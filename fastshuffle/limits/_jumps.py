@@ -13,6 +13,7 @@ import numpy as np
 
 from fastshuffle._kernels.poisson_shift import POISSON_TRIALS
 from fastshuffle._typing import FloatArray
+from fastshuffle._validation import UnsupportedSettingError
 from fastshuffle.exact.homogeneous import require_no_underflow
 from fastshuffle.experiment import ShuffleExperiment
 
@@ -46,7 +47,7 @@ class Jumps:
 
     @classmethod
     def of(cls, experiment: ShuffleExperiment) -> Self:
-        """Return the jumps of an experiment, or raise a ValueError if an input has no home."""
+        """Return the jumps of an experiment; an input without a home is not supported."""
         held = experiment.others
         inputs = (*experiment.pair, *held)
         merged = experiment.randomizer.merged(inputs)
@@ -55,13 +56,13 @@ class Jumps:
         homes = rows.argmax(axis=1)
         for x, row, home in zip(inputs, rows, homes, strict=True):
             if not row[home] > 0.5:
-                raise ValueError(
+                raise UnsupportedSettingError(
                     "errors must be sparse: every input that occurs needs an output of "
                     f"probability above 1/2, got {float(row[home])!r} as the largest of input {x}"
                 )
         home_a, home_b = int(homes[0]), int(homes[1])
         if home_a == home_b:
-            raise ValueError(
+            raise UnsupportedSettingError(
                 "the inputs of the pair must have different outputs of probability above 1/2, got "
                 f"the same for {experiment.pair[0]} and {experiment.pair[1]}"
             )

@@ -7,6 +7,7 @@ import numpy as np
 
 from fastshuffle._kernels.poisson_shift import log_poisson_mass, mixed_shift_log_delta_array
 from fastshuffle._typing import FloatArray
+from fastshuffle._validation import UnsupportedSettingError
 from fastshuffle.experiment import ShuffleExperiment
 from fastshuffle.limits._jumps import Jumps, shift_law
 from fastshuffle.limits._profile import Side, check_experiment
@@ -84,9 +85,11 @@ def compound_poisson_profile(experiment: ShuffleExperiment) -> CompoundPoissonPr
 
     Raises
     ------
-    TypeError, ValueError
-        If the experiment is none, not of this kind, or has so many errors of different kinds that
-        more than 200,000 combinations of counts would be summed.
+    TypeError
+        If ``experiment`` is no ShuffleExperiment.
+    UnsupportedSettingError
+        If it is not of this kind, or has so many errors of different kinds that more than 200,000
+        combinations of counts would be summed.
 
     See Also
     --------
@@ -137,7 +140,7 @@ def compound_poisson_profile(experiment: ShuffleExperiment) -> CompoundPoissonPr
             known=_merged_counts([(float(rates[a, y]), float(rates[b, y])) for y in others]),
         )
     if len(jumps.homes) > 1:
-        raise ValueError(
+        raise UnsupportedSettingError(
             "the other users must have the homes of the pair or all one third home, got "
             f"{len(jumps.homes)} homes, one of them a third"
         )
@@ -166,7 +169,7 @@ def _possible_counts(means: list[float]) -> tuple[FloatArray, FloatArray]:
         m + third + math.sqrt(third * third + 2.0 * _BERNSTEIN_EXPONENT * m) + 1.0 for m in means
     ]
     if math.prod(limits) > _MOST_COUNTS:
-        raise ValueError(
+        raise UnsupportedSettingError(
             f"the mean numbers of errors must give at most {_MOST_COUNTS} combinations of counts, "
             f"got means {means}"
         )

@@ -8,7 +8,13 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from fastshuffle._typing import Direction
-from fastshuffle._validation import POSITIVE, Interval, check_direction, check_real
+from fastshuffle._validation import (
+    POSITIVE,
+    Interval,
+    UnsupportedSettingError,
+    check_direction,
+    check_real,
+)
 from fastshuffle.experiment import ShuffleExperiment
 from fastshuffle.limits._profile import check_experiment
 from fastshuffle.limits.fisher import difference, experiment_constant, merged_rows
@@ -116,8 +122,9 @@ def f_divergence_expansion(
     Raises
     ------
     TypeError, ValueError
-        If an argument is outside its domain, or the Fisher constant is infinite: then the
-        divergence is not of order 1/n.
+        If an argument is outside its domain.
+    UnsupportedSettingError
+        If n = 1 or the Fisher constant is infinite: then the divergence is not of order 1/n.
 
     Notes
     -----
@@ -170,7 +177,7 @@ def jensen_shannon_expansion(experiment: ShuffleExperiment) -> DivergenceExpansi
 
     Raises
     ------
-    TypeError, ValueError
+    TypeError, ValueError, UnsupportedSettingError
         As for `f_divergence_expansion`.
 
     Notes
@@ -213,7 +220,7 @@ def kl_expansion(
 
     Raises
     ------
-    TypeError, ValueError
+    TypeError, ValueError, UnsupportedSettingError
         As for `f_divergence_expansion`.
     """
     return renyi_expansion(experiment, 1.0, direction=direction)
@@ -237,7 +244,7 @@ def chi_square_expansion(
 
     Raises
     ------
-    TypeError, ValueError
+    TypeError, ValueError, UnsupportedSettingError
         As for `f_divergence_expansion`.
     """
     return _expansion(experiment, _Derivatives(2.0, 0.0, 0.0), direction)
@@ -259,7 +266,7 @@ def hellinger_expansion(experiment: ShuffleExperiment) -> DivergenceExpansion:
 
     Raises
     ------
-    TypeError, ValueError
+    TypeError, ValueError, UnsupportedSettingError
         As for `f_divergence_expansion`.
     """
     return _expansion(experiment, _Derivatives(0.25, -0.375, 0.9375), "forward")
@@ -286,7 +293,7 @@ def renyi_expansion(
 
     Raises
     ------
-    TypeError, ValueError
+    TypeError, ValueError, UnsupportedSettingError
         As for `f_divergence_expansion`.
 
     Notes
@@ -324,7 +331,7 @@ def _expansion(
     merged = merged_rows(experiment.randomizer, (common, own))
     gap, mean = difference(merged), merged.rows[0]
     if ((mean == 0.0) & (gap != 0.0)).any():
-        raise ValueError(_INFINITE)
+        raise UnsupportedSettingError(_INFINITE)
     excess = gap[mean > 0.0] / mean[mean > 0.0]
     chi_square = float((gap[mean > 0.0] * excess).sum())
     third_moment = float((gap[mean > 0.0] * excess * excess).sum())
@@ -354,8 +361,10 @@ _INFINITE = (
 
 def _leading(experiment: ShuffleExperiment, curvature: float) -> DivergenceExpansion:
     if experiment.n == 1:
-        raise ValueError("n must be >= 2, since the expansion is in the other users, got 1")
+        raise UnsupportedSettingError(
+            "n must be >= 2, since the expansion is in the other users, got 1"
+        )
     constant = experiment_constant(experiment)
     if constant == math.inf:
-        raise ValueError(_INFINITE)
+        raise UnsupportedSettingError(_INFINITE)
     return DivergenceExpansion((0.5 * curvature * constant / experiment.n,), "O(n^-2)", _SOURCE)

@@ -8,6 +8,7 @@ import numpy as np
 
 from fastshuffle._kernels.poisson_shift import log_poisson_mass
 from fastshuffle._typing import Direction, FloatArray
+from fastshuffle._validation import UnsupportedSettingError
 from fastshuffle.experiment import ShuffleExperiment
 from fastshuffle.limits._normal import log_gaussian_delta
 from fastshuffle.limits._profile import LimitProfile, Side, check_experiment
@@ -92,12 +93,12 @@ class HybridProfile(LimitProfile):
         return self._fields[depth]
 
     def _require_known(self, log_delta: float) -> None:
-        """Raise a ValueError if so small a delta takes too many values of the rare counts."""
+        """Refuse a delta so small that it takes too many values of the rare counts."""
         for depth, deeper in pairwise(_DEPTHS):
             if log_delta > _DEPTH_MARGIN - depth:
                 return
             if self._field(deeper) is None:
-                raise ValueError(
+                raise UnsupportedSettingError(
                     f"delta must be above exp({_DEPTH_MARGIN - depth:g}), where the rare counts "
                     f"have at most {_MOST_COUNTS} likely values, got exp({log_delta:g}) for means "
                     f"{self.means}"
@@ -202,11 +203,12 @@ def hybrid_profile(experiment: ShuffleExperiment) -> HybridProfile:
 
     Raises
     ------
-    TypeError, ValueError
-        If the experiment is none, no output is sent often, the counts of the outputs that are do
-        not vary (rare errors at several homes: `compound_poisson_profile`), or the rare counts
-        have more than 200,000 likely values still; from ``delta`` and the like, if so small a
-        delta takes more than that.
+    TypeError
+        If ``experiment`` is no ShuffleExperiment.
+    UnsupportedSettingError
+        If n = 1, no output is sent often, the counts of those that are do not vary (rare errors
+        at several homes: `compound_poisson_profile`), or the rare counts have more than 200,000
+        likely values still; from ``delta`` and the like, if so small a delta takes more than that.
 
     See Also
     --------
@@ -257,7 +259,9 @@ def hybrid_profile(experiment: ShuffleExperiment) -> HybridProfile:
     """
     held = check_experiment(experiment).others
     if not held:
-        raise ValueError("n must be >= 2, since the limit is in the number of other users, got 1")
+        raise UnsupportedSettingError(
+            "n must be >= 2, since the limit is in the number of other users, got 1"
+        )
     merged = merged_rows(experiment.randomizer, (*experiment.pair, *held))
     counts = np.array(list(held.values()), dtype=np.float64)
     means = counts @ merged.rows[2:]
@@ -265,13 +269,13 @@ def hybrid_profile(experiment: ShuffleExperiment) -> HybridProfile:
     while _likely_counts(means[rare & (means > 0.0)], _DEPTHS[0]) is None:
         largest = float(means[rare].max())
         if largest < _LEAST_OFTEN:
-            raise ValueError(
+            raise UnsupportedSettingError(
                 f"the rare counts must have at most {_MOST_COUNTS} likely values, got more for "
                 f"means {means[rare].tolist()}"
             )
         rare &= means < largest
     if rare.all():
-        raise ValueError(
+        raise UnsupportedSettingError(
             "some output must be sent often by the other users, more than (n - 1)**(2/3) times in "
             f"the mean, got {float(means.max())!r} at most"
         )
@@ -291,7 +295,7 @@ def _often(experiment: ShuffleExperiment, rows: FloatArray, counts: FloatArray) 
     others, shares = laws[2:], weights / weights.sum()
     constant = _constant(laws[0], laws[1], others, shares)
     if constant == math.inf:
-        raise ValueError(
+        raise UnsupportedSettingError(
             "the counts of the outputs sent often must vary, got some that are certain; "
             "compound_poisson_profile is the limit of rare errors"
         )

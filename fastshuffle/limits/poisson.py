@@ -6,6 +6,7 @@ import numpy as np
 
 from fastshuffle._kernels.poisson_shift import shift_log_delta_array, shift_type_two_error_array
 from fastshuffle._typing import Direction, FloatArray
+from fastshuffle._validation import UnsupportedSettingError
 from fastshuffle.experiment import ShuffleExperiment
 from fastshuffle.limits._jumps import Jumps, shift_law
 from fastshuffle.limits._profile import LimitProfile, Side, check_experiment
@@ -117,8 +118,10 @@ def poisson_profile(experiment: ShuffleExperiment) -> ShiftProfile:
 
     Raises
     ------
-    TypeError, ValueError
-        If the experiment is none, or not of this kind; the message names the input.
+    TypeError
+        If ``experiment`` is no ShuffleExperiment.
+    UnsupportedSettingError
+        If it is not of this kind; the message says why.
 
     See Also
     --------
@@ -162,7 +165,7 @@ def poisson_profile(experiment: ShuffleExperiment) -> ShiftProfile:
     jumps = Jumps.of(check_experiment(experiment))
     a, b = jumps.home_a, jumps.home_b
     if len(jumps.homes) > 1 or not jumps.homes <= {a, b}:
-        raise ValueError(
+        raise UnsupportedSettingError(
             "the other users must all have the home of one input of the pair; skellam_profile and "
             "compound_poisson_profile allow others"
         )
@@ -195,8 +198,10 @@ def skellam_profile(experiment: ShuffleExperiment) -> ShiftProfile:
 
     Raises
     ------
-    TypeError, ValueError
-        If the experiment is none, or not of this kind; the message names the input.
+    TypeError
+        If ``experiment`` is no ShuffleExperiment.
+    UnsupportedSettingError
+        If it is not of this kind; the message says why.
 
     See Also
     --------
@@ -231,7 +236,7 @@ def skellam_profile(experiment: ShuffleExperiment) -> ShiftProfile:
     """
     jumps = Jumps.of(check_experiment(experiment))
     if len(jumps.rates) > 2:
-        raise ValueError(
+        raise UnsupportedSettingError(
             "the messages must fall into 2 groups, got "
             f"{len(jumps.rates)}; compound_poisson_profile allows more"
         )

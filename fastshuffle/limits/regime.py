@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fastshuffle._validation import PROBABILITY, check_real
+from fastshuffle._validation import PROBABILITY, UnsupportedSettingError, check_real
 from fastshuffle.exact import exact_profile, worst_case_profile
 from fastshuffle.experiment import ShuffleExperiment
 from fastshuffle.limits._profile import LimitProfile
@@ -218,14 +218,14 @@ def _measured(
     epsilon: float,
     delta: float,
 ) -> LimitError:
-    """Return the error of a limit; a ValueError of the limit is why it does not apply."""
+    """Return the error of a limit; an UnsupportedSettingError says why it does not apply."""
     top = epsilon if 0.0 < epsilon < math.inf else 1.0
     epsilons = np.linspace(0.0, top, _N_POINTS)
     try:
         limit = limit_of(experiment)
         gaps = np.abs(limit.delta(epsilons) - exact.delta(epsilons))
         return LimitError(name, float(gaps.max()), float(limit.epsilon(delta)))
-    except ValueError as error:
+    except UnsupportedSettingError as error:
         return LimitError(name, math.nan, math.nan, str(error))
 
 
