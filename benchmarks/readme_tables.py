@@ -3,8 +3,11 @@
 Run from the root of the repository, with the extra ``bench`` installed::
 
     python -m benchmarks.readme_tables
+    python -m benchmarks.readme_tables --only k-ary
 
-The speeds are medians of repeated timings in this process, or of five fresh processes; the
+The speeds are medians of repeated timings in this process, or of five fresh processes; those of
+k-ary randomized response are the least processor times of some runs, and its peer random-allocation takes part
+where it is installed (``pip install random-allocation pandas``, which wants numpy < 2.2). The
 accuracy is that of the recorded survey, ``python -m validation --record``.
 """
 
@@ -16,6 +19,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import fastshuffle as fs
+from benchmarks.formats import count_text, time_text
+from benchmarks.k_ary_tables import k_ary_text
 from benchmarks.suites import against_baselines, start_up
 from benchmarks.suites.exact import Kernel, Million
 from benchmarks.suites.settings import DELTA, ONES, RR, USERS, profile
@@ -32,22 +37,6 @@ README = Path(__file__).parents[1] / "README.md"
 
 _LARGE, _SMALL = USERS[-1], USERS[0]
 _MOST_GROWTH = 1.5
-
-
-def _time_text(seconds: float) -> str:
-    """Return a time to two digits in the unit that suits it."""
-    units = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
-    unit = next((unit for unit, size in units.items() if seconds >= 0.995 * size), "us")
-    value = seconds / units[unit]
-    return f"{value:.0f} {unit}" if value >= 9.95 else f"{value:.1f} {unit}"
-
-
-def _count_text(value: float) -> str:
-    """Return a number to two digits."""
-    if value < 9.95:
-        return f"{value:.1f}"
-    digits = max(0, math.floor(math.log10(value)) - 1)
-    return f"{round(value, -digits):,.0f}"
 
 
 # ---- Speed -----------------------------------------------------------------------------------
@@ -92,7 +81,7 @@ def _any_n_table() -> Table:
         small, large = (seconds(users, ones, name) for users in (_SMALL, _LARGE))
         growth = f"{large / small:.2f}"
         rows.append(
-            [what, ones, _time_text(small), _time_text(large), target, growth, f"{_MOST_GROWTH}"]
+            [what, ones, time_text(small), time_text(large), target, growth, f"{_MOST_GROWTH}"]
         )
     return rows
 
@@ -103,7 +92,7 @@ def _jobs_table() -> Table:
     for users, target in ((10**3, "-"), (10**6, "-"), (10**9, "-"), (10**12, "50 ms")):
         seconds = seconds_a_call(lambda n=users: fs.worst_case_profile(RR, n).epsilon(1e-8))
         what = f"worst case over all datasets, epsilon(1e-8), n = {users:.0e}".replace("+0", "")
-        rows.append([what.replace("e+", "e"), _time_text(seconds), target])
+        rows.append([what.replace("e+", "e"), time_text(seconds), target])
     exact = profile(_LARGE, ONES[1])
     for name, call in (
         ("kl", exact.kl),
@@ -111,14 +100,14 @@ def _jobs_table() -> Table:
         ("jensen_shannon", exact.jensen_shannon),
         ("trade_off(0.01)", lambda: exact.trade_off(0.01)),
     ):
-        rows.append([f"{name}, n = 1e15, k = n // 3", _time_text(seconds_a_call(call)), "-"])
-    rows.append(["import, over numba and numpy", _time_text(start_up.import_overhead()), "0.15 s"])
+        rows.append([f"{name}, n = 1e15, k = n // 3", time_text(seconds_a_call(call)), "-"])
+    rows.append(["import, over numba and numpy", time_text(start_up.import_overhead()), "0.15 s"])
     with empty_cache() as cache:
         process_seconds(start_up.COMMAND, cache=cache, repeats=1)
         warm = process_seconds(start_up.COMMAND, cache=cache)
     cold = cold_process_seconds(start_up.COMMAND)
-    rows.append(["command line, main job", _time_text(warm), "1.5 s"])
-    rows.append(["command line, main job, nothing compiled yet", _time_text(cold), "15 s"])
+    rows.append(["command line, main job", time_text(warm), "1.5 s"])
+    rows.append(["command line, main job, nothing compiled yet", time_text(cold), "15 s"])
     return rows
 
 
@@ -139,9 +128,9 @@ def _baselines_table() -> Table:
                         what,
                         f"1e{round(math.log10(users))}",
                         baseline,
-                        _time_text(theirs),
-                        _time_text(ours),
-                        _count_text(theirs / ours),
+                        time_text(theirs),
+                        time_text(ours),
+                        count_text(theirs / ours),
                     ]
                 )
     return rows
@@ -167,13 +156,11 @@ dp-accounting, pessimistic, both orders, from the two mass functions on the whol
 
 def speed_text() -> str:
     """Measure and return the section on speed."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", fs.DeltaWarning)
-        return _SPEED.format(
-            any_n=markdown(_any_n_table()),
-            jobs=markdown(_jobs_table()),
-            baselines=markdown(_baselines_table()),
-        )
+    return _SPEED.format(
+        any_n=markdown(_any_n_table()),
+        jobs=markdown(_jobs_table()),
+        baselines=markdown(_baselines_table()),
+    )
 
 
 # ---- Accuracy --------------------------------------------------------------------------------
@@ -203,6 +190,9 @@ def accuracy_text() -> str:
         ]
         table.append([quantity, span, *errors, f"{group[0].documented:.0e}"])
     return _ACCURACY.format(cases=sum(row.cases for row in rows), table=markdown(table))
+
+
+_SECTIONS = {"accuracy": accuracy_text, "speed": speed_text, "k-ary": k_ary_text}
 
 
 # ---- The file --------------------------------------------------------------------------------
@@ -243,19 +233,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.readme_tables")
     parser.add_argument("--file", type=Path, default=README, help="by default the README")
     parser.add_argument(
-        "--accuracy-only", action="store_true", help="leave the section on speed as it is"
+        "--only", choices=_SECTIONS, action="append", help="one section; repeatable, by default all"
     )
     arguments = parser.parse_args()
-    sections = {"accuracy": accuracy_text}
-    if not arguments.accuracy_only:
-        sections["speed"] = speed_text
+    names = arguments.only or list(_SECTIONS)
     try:
         text = arguments.file.read_text(encoding="utf-8")
-        for name in sections:
+        for name in names:
             with_section(text, name, "")  # the markers stand before anything is measured
-        for name, measure in sections.items():
+        for name in names:
             print(f"the section on {name}", file=sys.stderr)
-            text = with_section(text, name, measure())
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", fs.DeltaWarning)
+                text = with_section(text, name, _SECTIONS[name]())
     except (OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
