@@ -6,9 +6,9 @@ Run from the root of the repository, with the extra ``bench`` installed::
     python -m benchmarks.readme_tables --only k-ary
 
 The speeds are medians of repeated timings in this process, or of five fresh processes; those of
-k-ary randomized response are the least processor times of some runs, and its peer random-allocation takes part
-where it is installed (``pip install random-allocation pandas``, which wants numpy < 2.2). The
-accuracy is that of the recorded survey, ``python -m validation --record``.
+k-ary randomized response are the least processor times of some runs, and its peer
+random-allocation takes part where it is installed (``pip install random-allocation pandas``, which
+wants numpy < 2.2). The accuracy is that of the recorded survey, ``python -m validation --record``.
 """
 
 import argparse
