@@ -6,7 +6,7 @@ A wrong kind of value is a `TypeError`, a value outside the domain (nan always i
 
 import math
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
@@ -61,6 +61,18 @@ def check_count(name: str, value: Any, *, minimum: int, maximum: int = LARGEST_C
     if count > maximum:
         raise ValueError(f"{name} must be <= {maximum}, got {count}")
     return count
+
+
+def check_pair(pair: Any, n_inputs: int) -> tuple[int, int]:
+    """Return two different inputs of a randomizer, the argument ``pair``."""
+    if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
+        raise TypeError(f"pair must be two inputs (a, b), got {_shown(pair)}")
+    a, b = (
+        check_count(f"pair[{i}]", x, minimum=0, maximum=n_inputs - 1) for i, x in enumerate(pair)
+    )
+    if a == b:
+        raise ValueError(f"pair must be two different inputs, got {(a, b)}")
+    return a, b
 
 
 def check_real(name: str, value: Any, interval: Interval, *, index: tuple[int, ...] = ()) -> float:

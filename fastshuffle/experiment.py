@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, final
 
-from fastshuffle._validation import check_count
+from fastshuffle._validation import check_count, check_pair
 from fastshuffle.randomizers import LocalRandomizer
 
 __all__ = ["ShuffleExperiment"]
@@ -77,7 +77,7 @@ class ShuffleExperiment:
             raise TypeError("exactly one of k and others must be given")
         self._randomizer = randomizer
         self._n = check_count("n", n, minimum=1)
-        self._pair = _checked_pair(pair, randomizer.n_inputs)
+        self._pair = check_pair(pair, randomizer.n_inputs)
         if k is not None:
             if self._pair != (0, 1):
                 raise ValueError(f"pair must be (0, 1) where k is given, got {self._pair}")
@@ -147,17 +147,6 @@ class ShuffleExperiment:
 
     def __hash__(self) -> int:
         return hash(self._key())
-
-
-def _checked_pair(pair: Any, n_inputs: int) -> tuple[int, int]:
-    if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
-        raise TypeError(f"pair must be two inputs (a, b), got {pair!r}")
-    a, b = (
-        check_count(f"pair[{i}]", x, minimum=0, maximum=n_inputs - 1) for i, x in enumerate(pair)
-    )
-    if a == b:
-        raise ValueError(f"pair must be two different inputs, got {(a, b)}")
-    return a, b
 
 
 def _checked_others(others: Any, n: int, n_inputs: int) -> dict[int, int]:

@@ -546,12 +546,12 @@ class TestRefusals:
             (
                 lambda: blanket(KRR, 9, pair=(0, 4)),
                 ValueError,
-                r"input in pair must be <= 3, got 4",
+                r"pair\[1\] must be <= 3, got 4",
             ),
             (
                 lambda: blanket(KRR, 9, pair=(0, -1)),
                 ValueError,
-                r"input in pair must be >= 0, got -1",
+                r"pair\[1\] must be >= 0, got -1",
             ),
             (
                 lambda: chernoff(fs.Randomizer([[0.5, 0.5]]), 9),

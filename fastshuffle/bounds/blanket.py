@@ -3,24 +3,13 @@
 from collections.abc import Callable, Iterable, Sequence
 
 from fastshuffle._background import BackgroundPair
-from fastshuffle._validation import check_count, check_real
+from fastshuffle._validation import check_count, check_pair, check_real
 from fastshuffle.bounds.common import RTOL, all_pairs, check_randomizer, upper_bound
 from fastshuffle.bounds.largest import HomogeneousLaw, LargestCurve
 from fastshuffle.bracket import BracketProfile, Curve
 from fastshuffle.randomizers import LocalRandomizer
 
 BLANKET_SOURCE = "B. Balle, J. Bell, A. Gascon, K. Nissim, arXiv:1903.02837v2, privacy blanket"
-
-
-def _check_pair(randomizer: LocalRandomizer, pair: Sequence[int]) -> tuple[int, int]:
-    if not isinstance(pair, Sequence) or len(pair) != 2:
-        raise TypeError(f"pair must be two inputs (a, b), got {pair!r}")
-    a, b = (
-        check_count("input in pair", x, minimum=0, maximum=randomizer.n_inputs - 1) for x in pair
-    )
-    if a == b:
-        raise ValueError(f"pair must be two different inputs, got {(a, b)}")
-    return a, b
 
 
 def blanket_laws(
@@ -54,7 +43,7 @@ def _largest_over_pairs(
         laws = blanket_laws(randomizer, all_pairs(randomizer))
         curve = LargestCurve(laws, n, curve_of).curve()
         return curve, curve
-    a, b = _check_pair(randomizer, pair)
+    a, b = check_pair(pair, randomizer.n_inputs)
     forward, reverse = (
         LargestCurve([law], n, curve_of).curve()
         for law in blanket_laws(randomizer, [(a, b), (b, a)])

@@ -11,7 +11,7 @@ from fastshuffle._validation import (
     check_count,
     check_real,
 )
-from fastshuffle.bounds.common import RTOL, all_pairs, check_randomizer, upper_bound
+from fastshuffle.bounds.common import RTOL, check_randomizer, unordered_pairs, upper_bound
 from fastshuffle.bounds.largest import HomogeneousLaw, LargestCurve
 from fastshuffle.bracket import BracketProfile, Curve
 from fastshuffle.randomizers import LocalRandomizer
@@ -176,8 +176,7 @@ def stronger_clone_profile(
 
 
 def _require_clones(randomizer: LocalRandomizer, flip: float) -> None:
-    # the condition is the same for (b, a)
-    for a, b in dict.fromkeys((min(pair), max(pair)) for pair in all_pairs(randomizer)):
+    for a, b in unordered_pairs(randomizer):
         w_a, w_b, shared = randomizer.shared_rows((a, b))
         lacking = shared < (w_a + w_b) * flip * (1.0 - 1e-12)
         if lacking.any():

@@ -31,6 +31,11 @@ def all_pairs(randomizer: LocalRandomizer) -> tuple[tuple[int, int], ...]:
     return randomizer.representative_pairs()
 
 
+def unordered_pairs(randomizer: LocalRandomizer) -> list[tuple[int, int]]:
+    """Return a pair (a, b), a < b, of every kind, for what is the same for (a, b) and (b, a)."""
+    return list(dict.fromkeys((min(pair), max(pair)) for pair in all_pairs(randomizer)))
+
+
 def upper_bound(
     forward: Curve, reverse: Curve, n: int, method: str, source: str, setting: dict[str, Any]
 ) -> BracketProfile:

@@ -1,7 +1,7 @@
 """The exact profile of an experiment with binary output."""
 
 import math
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
@@ -11,9 +11,10 @@ from fastshuffle._kernels.hockey_stick import epsilon_array, log_delta_array
 from fastshuffle._kernels.trade_off import type_two_error_array
 from fastshuffle._typing import Direction, FloatArray
 from fastshuffle._validation import POSITIVE, check_direction, check_real
+from fastshuffle.exact._experiment_profile import ExperimentProfile
 from fastshuffle.exact._pair import FORWARD, REVERSE, pair_arrays, rounding
 from fastshuffle.experiment import ShuffleExperiment
-from fastshuffle.profile import PrivacyProfile, Validity
+from fastshuffle.profile import Validity
 from fastshuffle.randomizers import MergedRows
 
 _DIRECTION_CODE = {"forward": FORWARD, "reverse": REVERSE, "both": 2}
@@ -26,11 +27,11 @@ _MOST_POINTS = 5_000_000
 
 
 @final
-class ExactProfile(PrivacyProfile):
+class ExactProfile(ExperimentProfile):
     """The exact finite-n profile of an experiment with binary output; see `exact_profile`."""
 
     def __init__(self, experiment: ShuffleExperiment, merged: MergedRows) -> None:
-        self._experiment = experiment
+        super().__init__(experiment)
         rows, self._pairs = pair_arrays(merged)
         groups = np.ascontiguousarray(rows[FORWARD, 2:])
         groups[:, 0] = list(experiment.others.values())
@@ -43,16 +44,6 @@ class ExactProfile(PrivacyProfile):
         self._own = rows[:, :2]
         # W_b - W_a of the output counted forward
         self._difference = -self._pairs[FORWARD, 0] * math.expm1(-self._pairs[FORWARD, 3])
-
-    @property
-    def experiment(self) -> ShuffleExperiment:
-        """The experiment the profile belongs to."""
-        return self._experiment
-
-    @property
-    def n(self) -> int:
-        """Number of users, including the one who differs."""
-        return self._experiment.n
 
     @property
     def validity(self) -> Validity:
@@ -71,9 +62,6 @@ class ExactProfile(PrivacyProfile):
             "definition of the hockey-stick divergence of the two histogram laws; exact likelihood "
             "ratio of A. Shvets, arXiv:2602.09029v3, sections 3 and 8"
         )
-
-    def _setting(self) -> dict[str, Any]:
-        return self._experiment.to_dict()
 
     def _log_delta(self, epsilons: FloatArray, direction: Direction) -> FloatArray:
         log_deltas = np.empty_like(epsilons)
@@ -173,37 +161,6 @@ class ExactProfile(PrivacyProfile):
         which = check_direction(direction)
         return max(self._renyi(value, code) for code in self._codes(which))
 
-    def kl(self, *, direction: Direction = "both") -> float:
-        """Return the Kullback-Leibler divergence in nats, the Renyi divergence of order 1.
-
-        Parameters
-        ----------
-        direction : {"both", "forward", "reverse"}
-            Forward is the divergence of P from Q, both the larger of the two.
-
-        Returns
-        -------
-        float
-            The divergence, which may be inf. Accuracy and cost as for `renyi`.
-        """
-        return self.renyi(1.0, direction=direction)
-
-    def chi_square(self, *, direction: Direction = "both") -> float:
-        """Return the chi-square divergence, ``sum (P - Q)**2 / Q`` in the forward direction.
-
-        Parameters
-        ----------
-        direction : {"both", "forward", "reverse"}
-            Forward divides by Q, reverse by P, both is the larger of the two.
-
-        Returns
-        -------
-        float
-            The divergence, which may be inf. Accuracy and cost as for `renyi`.
-        """
-        log_moment = self.renyi(2.0, direction=direction)
-        return math.expm1(log_moment) if log_moment < 709.0 else math.inf
-
     def jensen_shannon(self) -> float:
         """Return the Jensen-Shannon divergence in nats, which is symmetric and at most log 2.
 
@@ -215,6 +172,3 @@ class ExactProfile(PrivacyProfile):
         if self._pairs[FORWARD, 3] == 0.0:
             return 0.0
         return self._window_divergence(math.nan, FORWARD)
-
-    def __repr__(self) -> str:
-        return f"<ExactProfile of {self._experiment!r}>"

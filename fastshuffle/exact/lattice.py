@@ -2,16 +2,17 @@
 
 import math
 from collections.abc import Callable
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
 from fastshuffle._typing import Direction, FloatArray
 from fastshuffle._validation import POSITIVE, UnsupportedSettingError, check_direction, check_real
+from fastshuffle.exact._experiment_profile import ExperimentProfile
 from fastshuffle.exact._lattice_points import ELSEWHERE, LatticePoints, Side, Tail
 from fastshuffle.exact._lattice_window import LOG_TRUNCATION
 from fastshuffle.experiment import ShuffleExperiment
-from fastshuffle.profile import PrivacyProfile, Validity
+from fastshuffle.profile import Validity
 from fastshuffle.randomizers import MergedRows
 
 _MOST_OUTPUTS = 4
@@ -28,7 +29,7 @@ _OTHER_SIDE: dict[Side, Side] = {"forward": "reverse", "reverse": "forward"}
 
 
 @final
-class LatticeProfile(PrivacyProfile):
+class LatticeProfile(ExperimentProfile):
     """The profile of an experiment with up to four outputs; see `lattice_profile`."""
 
     def __init__(self, experiment: ShuffleExperiment, log_truncation: float | None) -> None:
@@ -45,7 +46,7 @@ class LatticeProfile(PrivacyProfile):
                 f"outputs must form at most {_MOST_OUTPUTS} groups of equal ratio, got {outputs}; "
                 f"{ELSEWHERE}"
             )
-        self._experiment = experiment
+        super().__init__(experiment)
         self._losses: dict[Side, float] = {
             "forward": float(merged.log_ratios[1].max()),
             "reverse": float((-merged.log_ratios[1]).max()),
@@ -63,16 +64,6 @@ class LatticeProfile(PrivacyProfile):
                 f"probabilities must be at least 1e-308, got exp({smallest!r}) for "
                 f"{self._experiment.randomizer!r}"
             )
-
-    @property
-    def experiment(self) -> ShuffleExperiment:
-        """The experiment the profile belongs to."""
-        return self._experiment
-
-    @property
-    def n(self) -> int:
-        """Number of users, including the one who differs."""
-        return self._experiment.n
 
     @property
     def n_points(self) -> int:
@@ -98,9 +89,6 @@ class LatticeProfile(PrivacyProfile):
             "definition of the hockey-stick divergence of the two histogram laws; exact likelihood "
             "ratio of A. Shvets, arXiv:2602.09029v3, section 3"
         )
-
-    def _setting(self) -> dict[str, Any]:
-        return self._experiment.to_dict()
 
     @staticmethod
     def _sides(direction: Direction) -> tuple[Side, ...]:
@@ -298,37 +286,6 @@ class LatticeProfile(PrivacyProfile):
         which = check_direction(direction)
         return max(self._renyi(value, side) for side in self._sides(which))
 
-    def kl(self, *, direction: Direction = "both") -> float:
-        """Return the Kullback-Leibler divergence in nats, the Renyi divergence of order 1.
-
-        Parameters
-        ----------
-        direction : {"both", "forward", "reverse"}
-            Forward is the divergence of P from Q, both the larger of the two.
-
-        Returns
-        -------
-        float
-            The divergence, which may be inf. Accuracy and cost as for `renyi`.
-        """
-        return self.renyi(1.0, direction=direction)
-
-    def chi_square(self, *, direction: Direction = "both") -> float:
-        """Return the chi-square divergence, ``sum (P - Q)**2 / Q`` in the forward direction.
-
-        Parameters
-        ----------
-        direction : {"both", "forward", "reverse"}
-            Forward divides by Q, reverse by P, both is the larger of the two.
-
-        Returns
-        -------
-        float
-            The divergence, which may be inf. Accuracy and cost as for `renyi`.
-        """
-        log_moment = self.renyi(2.0, direction=direction)
-        return math.expm1(log_moment) if log_moment < 709.0 else math.inf
-
     def jensen_shannon(self) -> float:
         """Return the Jensen-Shannon divergence in nats, which is symmetric and at most log 2.
 
@@ -338,9 +295,6 @@ class LatticeProfile(PrivacyProfile):
             The divergence (not its square root). Accuracy and cost as for `renyi`.
         """
         return self._points.divergence(math.nan, "forward")[0]
-
-    def __repr__(self) -> str:
-        return f"<LatticeProfile of {self._experiment!r}>"
 
 
 def lattice_profile(

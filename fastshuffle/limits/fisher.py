@@ -9,13 +9,13 @@ nearly singular covariance costs a digit.
 
 import math
 from collections.abc import Sequence
-from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from fastshuffle._typing import FloatArray
-from fastshuffle._validation import PROBABILITY, UnsupportedSettingError, check_count, check_real
+from fastshuffle._validation import PROBABILITY, UnsupportedSettingError, check_pair, check_real
+from fastshuffle.bounds.common import check_randomizer, unordered_pairs
 from fastshuffle.exact.homogeneous import underflows
 from fastshuffle.experiment import ShuffleExperiment
 from fastshuffle.randomizers import LocalRandomizer, MergedRows
@@ -30,8 +30,6 @@ __all__ = [
 
 # A current between two inputs that is smaller than this beside its parts is rounding.
 _NO_CURRENT = 1e-13
-# More inputs than this would take minutes.
-_MOST_INPUTS = 64
 
 
 class WorstFisherConstant(NamedTuple):
@@ -111,7 +109,7 @@ def fisher_constant(
     >>> print(f"{fs.fisher_constant(w, 0.0):.6f} {fs.fisher_constant(w, 0.5):.6f}")
     0.500833 0.516129
     """
-    a, b = check_pair(randomizer, pair)
+    a, b = check_pair(pair, check_randomizer(randomizer).n_inputs)
     share = check_real("pi", pi, PROBABILITY)
     numerator, denominator = _pair_sums(merged_rows(randomizer, (a, b)), share)
     return _quotient(numerator, denominator)
@@ -156,7 +154,7 @@ def mixture_fisher_constant(
     >>> print(f"{fs.mixture_fisher_constant(rr, 0.5):.6f} {fs.fisher_constant(rr, 0.5):.6f}")
     0.854209 1.086161
     """
-    a, b = check_pair(randomizer, pair)
+    a, b = check_pair(pair, check_randomizer(randomizer).n_inputs)
     share = check_real("pi", pi, PROBABILITY)
     numerator, _ = _pair_sums(merged_rows(randomizer, (a, b)), share)
     return _quotient(numerator, 1.0)
@@ -236,17 +234,8 @@ def worst_fisher_constant(
     >>> print(f"{worst.constant:.4f} {worst.pair} {worst.others}")
     4.9814 (0, 1) 2
     """
-    if pair is not None:
-        pairs = [check_pair(randomizer, pair)]
-    else:
-        check_pair(randomizer, (0, 1))
-        inputs = randomizer.representative_inputs()
-        if len(inputs) > _MOST_INPUTS:
-            raise UnsupportedSettingError(
-                f"randomizer must have at most {_MOST_INPUTS} inputs unless a pair is given, got "
-                f"{randomizer.n_inputs}"
-            )
-        pairs = list(combinations(inputs, 2))
+    checked = check_randomizer(randomizer)
+    pairs = unordered_pairs(checked) if pair is None else [check_pair(pair, checked.n_inputs)]
     best = WorstFisherConstant(-1.0, pairs[0], 0)
     for a, b in pairs:
         held = sorted({a, b, *randomizer.representative_inputs()})
@@ -268,23 +257,6 @@ def experiment_constant(experiment: ShuffleExperiment) -> float:
         return fisher_constant(experiment.randomizer, held.get(b, 0) / total, pair=(a, b))
     shares = np.array(list(held.values())) / total
     return composition_constant(merged_rows(experiment.randomizer, (a, b, *held)), shares)
-
-
-def check_pair(randomizer: Any, pair: Any) -> tuple[int, int]:
-    """Return the pair as two different inputs of a randomizer."""
-    if not isinstance(randomizer, LocalRandomizer):
-        raise TypeError(f"randomizer must be a Randomizer, got {type(randomizer).__name__}")
-    if randomizer.n_inputs < 2:
-        raise ValueError(f"randomizer must have at least 2 inputs, got {randomizer.n_inputs}")
-    if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
-        raise TypeError(f"pair must be two inputs (a, b), got {pair!r}")
-    a, b = (
-        check_count(f"pair[{i}]", x, minimum=0, maximum=randomizer.n_inputs - 1)
-        for i, x in enumerate(pair)
-    )
-    if a == b:
-        raise ValueError(f"pair must be two different inputs, got {(a, b)}")
-    return a, b
 
 
 def merged_rows(randomizer: LocalRandomizer, inputs: tuple[int, ...]) -> MergedRows:
