@@ -141,7 +141,7 @@ def poisson_profile(experiment: ShuffleExperiment) -> ShiftProfile:
     stays near it until epsilon approaches epsilon0, and is 0 from there on.
 
     **Accuracy** of the limit curve itself: relative error of delta below 1e-12 down to 1e-300
-    (``tests/test_limits_poisson.py``). **Cost**: some microseconds a delta, for any lambda.
+    (``tests/test_kernels_poisson_shift.py``). **Cost**: some microseconds a delta, for any lambda.
 
     References
     ----------
@@ -214,7 +214,7 @@ def skellam_profile(experiment: ShuffleExperiment) -> ShiftProfile:
     limit has disappeared.
 
     **Accuracy** of the limit curve itself: relative error of delta below 1e-12 down to 1e-300
-    (``tests/test_limits_poisson.py``). **Cost**: some microseconds a delta, for any means.
+    (``tests/test_kernels_poisson_shift.py``). **Cost**: some microseconds a delta, for any means.
 
     References
     ----------
