@@ -28,8 +28,9 @@ def test_critical_inside_is_skellam():
     epsilons = np.linspace(0.0, found.epsilon, 33)
     gap = np.abs(limit.delta(epsilons) - exact.delta(epsilons)).max()
     assert errors["skellam"].largest_error == gap
-    assert "must all have the home of one input" in errors["poisson"].reason
-    assert math.isnan(errors["poisson"].epsilon)
+    assert list(errors) == ["gaussian", "edgeworth", "hybrid", "skellam"]
+    assert "Gaussian limit" in errors["edgeworth"].reason
+    assert math.isnan(errors["edgeworth"].epsilon)
 
 
 def test_critical_end_has_a_floor():
@@ -80,7 +81,8 @@ def test_more_outputs():
     assert found.experiment.others.keys().isdisjoint(found.experiment.pair)
     errors = errors_by_name(found)
     assert errors["compound poisson"].largest_error < errors["gaussian"].largest_error
-    assert "must fall into 2 groups" in errors["skellam"].reason
+    dense = fs.regime(fs.k_randomized_response(1.0, k=8), 1000)
+    assert "errors must be sparse" in errors_by_name(dense)["compound poisson"].reason
 
 
 def test_words():

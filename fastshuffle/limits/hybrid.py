@@ -47,21 +47,13 @@ class _Block(NamedTuple):
 
 @final
 class HybridProfile(LimitProfile):
-    """The curve of a shifted Gaussian law beside a field of Poisson counts; see `hybrid_profile`.
-
-    Attributes
-    ----------
-    mu : float
-        Separation of the two laws in the Gaussian factor.
-    means : tuple of float
-        Means of the Poisson counts, one for each group of rare outputs.
-    """
+    """The curve of a Gaussian shift beside a field of Poisson counts; see `hybrid_profile`."""
 
     def __init__(
         self, experiment: ShuffleExperiment, rows: FloatArray, means: FloatArray, block: _Block
     ) -> None:
-        self.mu = block.mu
-        self.means = tuple(means.tolist())
+        self._mu = block.mu
+        self._means = means
         self._often = block.masses
         self._exchanged = block.exchanged
         self._rows = rows
@@ -69,26 +61,35 @@ class HybridProfile(LimitProfile):
         super().__init__(
             experiment,
             method=(
-                f"Gaussian curve with mu = {self.mu:.6g}, averaged over {len(means)} Poisson counts"
+                f"Gaussian curve with mu = {block.mu:.6g}, mean over {len(means)} Poisson counts"
             ),
             source="A. Shvets, arXiv:2603.13407v1 (hybrid limit), in the form derived here",
             region=(
-                "n large; outputs that the others send often and outputs that they send a bounded "
-                "number of times, none between; epsilon fixed: the error of delta was measured to "
-                "fall as 1/n, absolutely. No bound anywhere"
+                "n large; outputs that the others send often, with counts that vary by many, and "
+                "outputs that they send a bounded number of times, none between; epsilon fixed: "
+                "the error of delta was measured to fall as 1/n, absolutely. No bound anywhere"
             ),
         )
+
+    @property
+    def mu(self) -> float:
+        """Separation of the two laws in the Gaussian factor."""
+        return self._mu
+
+    @property
+    def means(self) -> tuple[float, ...]:
+        """Means of the Poisson counts, one for each group of rare outputs."""
+        return tuple(self._means.tolist())
 
     def _field(self, depth: float) -> _Field | None:
         """Return the values of the rare counts of at least this depth, None if too many."""
         if depth not in self._fields:
-            means = np.array(self.means)
-            seen = means > 0.0
-            likely = _likely_counts(means[seen], depth)
+            seen = self._means > 0.0
+            likely = _likely_counts(self._means[seen], depth)
             if likely is None:
                 return None
             counts, log_masses = likely
-            ratios = counts @ (self._rows[:, seen] / means[seen]).T
+            ratios = counts @ (self._rows[:, seen] / self._means[seen]).T
             self._fields[depth] = _Field(log_masses, ratios[:, 0], ratios[:, 1])
         return self._fields[depth]
 
@@ -133,7 +134,7 @@ class HybridProfile(LimitProfile):
 
     def _log_unseen(self, epsilon: float, side: Side) -> float:
         """Return the log of what outputs contribute that none of the others sends."""
-        unseen = self._rows[:, np.array(self.means) == 0.0]
+        unseen = self._rows[:, self._means == 0.0]
         null, alternative = unseen if side == "forward" else unseen[::-1]
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             scaled = np.where(null > 0.0, null * np.exp(epsilon), 0.0)
@@ -172,10 +173,10 @@ class HybridProfile(LimitProfile):
     def _log_gaussian(self, epsilons: FloatArray) -> FloatArray:
         """Return the log of ``E (1 - exp(epsilon - X))_+`` under P for any real epsilon."""
         size = np.abs(epsilons)
-        if self.mu == 0.0:
+        if self._mu == 0.0:
             with np.errstate(divide="ignore"):
                 return np.log(-np.expm1(np.minimum(epsilons, 0.0)))
-        log_delta = log_gaussian_delta(size, np.full_like(size, self.mu))
+        log_delta = log_gaussian_delta(size, np.full_like(size, self._mu))
         below = epsilons < 0.0
         # delta(e) = 1 - exp(e) + exp(e) delta(-e), by the symmetry of the Gaussian pair
         negative = np.where(below, epsilons, -1.0)

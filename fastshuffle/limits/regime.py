@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -20,13 +21,18 @@ from fastshuffle.randomizers import LocalRandomizer
 
 __all__ = ["LimitError", "Regime", "regime"]
 
-_LIMITS: dict[str, Callable[[ShuffleExperiment], LimitProfile]] = {
+_Limit: TypeAlias = Callable[[ShuffleExperiment], LimitProfile]
+
+_LIMITS: dict[str, _Limit] = {
     "gaussian": gaussian_profile,
     "edgeworth": edgeworth_profile,
+    "hybrid": hybrid_profile,
+}
+# Each is a special case of the next; the first that applies is measured.
+_RARE_ERROR_LIMITS: dict[str, _Limit] = {
     "poisson": poisson_profile,
     "skellam": skellam_profile,
     "compound poisson": compound_poisson_profile,
-    "hybrid": hybrid_profile,
 }
 # The Gaussian limit errs by about sqrt(exp(epsilon0) / n): below 0.1 it is called sub-critical.
 _CRITICAL_FROM = 0.01
@@ -90,7 +96,7 @@ class Regime:
     experiment : ShuffleExperiment
         The dataset on which the errors were measured.
     errors : tuple of LimitError
-        One for each limit.
+        Gaussian, Edgeworth and hybrid limit, and the simplest limit of rare errors that applies.
     closest : str
         The limit whose epsilon is nearest in ratio to the exact one, or an empty string.
     """
@@ -166,7 +172,7 @@ def regime(
     probability of about 0.9 or more. For randomizers with zeros epsilon0 is infinite and so is a,
     whatever the dataset; the measured errors tell more.
 
-    **Cost**: that of the exact profile and of six limits, milliseconds to seconds.
+    **Cost**: that of the worst case, the exact profile and the limits, milliseconds to seconds.
 
     References
     ----------
@@ -197,9 +203,15 @@ def regime(
         experiment = ShuffleExperiment(randomizer, n, k=k)
     exact = exact_profile(experiment, rtol=_RTOL)
     epsilon = float(exact.epsilon(target))
-    errors = tuple(
-        _measured(name, limit, experiment, exact, epsilon, target)
-        for name, limit in _LIMITS.items()
+
+    def measured(name: str, limit: _Limit) -> LimitError:
+        return _measured(name, limit, experiment, exact, epsilon, target)
+
+    rare = [measured(name, limit) for name, limit in _RARE_ERROR_LIMITS.items()]
+    applicable = [error for error in rare if not error.reason]
+    errors = (
+        *(measured(name, limit) for name, limit in _LIMITS.items()),
+        applicable[0] if applicable else rare[-1],
     )
     log_ratio = randomizer.epsilon0 - math.log(worst.n)
     ratio = math.exp(log_ratio) if log_ratio < 709.0 else math.inf
@@ -212,7 +224,7 @@ def regime(
 
 def _measured(
     name: str,
-    limit_of: Callable[[ShuffleExperiment], LimitProfile],
+    limit_of: _Limit,
     experiment: ShuffleExperiment,
     exact: PrivacyProfile,
     epsilon: float,
