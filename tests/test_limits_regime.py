@@ -82,7 +82,7 @@ def test_more_outputs():
     errors = errors_by_name(found)
     assert errors["compound poisson"].largest_error < errors["gaussian"].largest_error
     dense = fs.regime(fs.k_randomized_response(1.0, k=8), 1000)
-    assert "errors must be sparse" in errors_by_name(dense)["compound poisson"].reason
+    assert "must have different outputs" in errors_by_name(dense)["compound poisson"].reason
 
 
 def test_words():
