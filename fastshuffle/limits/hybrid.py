@@ -191,9 +191,10 @@ def hybrid_profile(experiment: ShuffleExperiment) -> HybridProfile:
     ----------
     experiment : ShuffleExperiment
         Any randomizer and composition of the m = n - 1 >= 1 other users. An output is *rare* if
-        they send it fewer than ``m**(2/3)`` times in the mean, where the errors of a Poisson and
-        of a Gaussian law balance; at least one output must not be. Where the rare counts have more
-        than 200,000 likely values, those of the largest mean above 100 count as sent often.
+        they send it fewer than ``sqrt(m)`` times in the mean, where the errors of a Poisson law, of
+        order lambda / m, and of a Gaussian one, 1 / lambda, balance; at least one output must not
+        be. Where the rare counts have more than 200,000 likely values, those of the largest mean
+        above 100 count as sent often.
 
     Returns
     -------
@@ -266,20 +267,20 @@ def hybrid_profile(experiment: ShuffleExperiment) -> HybridProfile:
     merged = merged_rows(experiment.randomizer, (*experiment.pair, *held))
     counts = np.array(list(held.values()), dtype=np.float64)
     means = counts @ merged.rows[2:]
-    rare = means < float(counts.sum()) ** (2.0 / 3.0)
+    rare = means < math.sqrt(float(counts.sum()))
+    if rare.all():
+        raise UnsupportedSettingError(
+            "some output must be sent often by the other users, more than sqrt(n - 1) times in "
+            f"the mean, got {float(means.max())!r} at most"
+        )
     while _likely_counts(means[rare & (means > 0.0)], _DEPTHS[0]) is None:
         largest = float(means[rare].max())
         if largest < _LEAST_OFTEN:
             raise UnsupportedSettingError(
                 f"the rare counts must have at most {_MOST_COUNTS} likely values, got more for "
-                f"means {means[rare].tolist()}"
+                f"{int(rare.sum())} means up to {largest!r}"
             )
         rare &= means < largest
-    if rare.all():
-        raise UnsupportedSettingError(
-            "some output must be sent often by the other users, more than (n - 1)**(2/3) times in "
-            f"the mean, got {float(means.max())!r} at most"
-        )
     block = _often(experiment, merged.rows[:, ~rare], counts)
     rows = merged.rows[:2, rare]
     return HybridProfile(experiment, rows[::-1] if block.exchanged else rows, means[rare], block)
