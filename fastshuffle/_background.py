@@ -1,6 +1,7 @@
 """The hockey-stick divergence against a homogeneous background, as a bracketed curve."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,6 +22,17 @@ _LOG_TWO = math.log(2.0)
 _ROUNDING = 1e-15
 # Rounding of the sum over the background and outside of it.
 _TOTAL_ROUNDING = 1e-14
+
+
+class _Parts(NamedTuple):
+    """delta is ``exp(log_scale) (exp(log_factor) E[(sum of terms)_+] / n + clear)``."""
+
+    low: list[Terms]
+    high: list[Terms]
+    clear_low: float
+    clear_high: float
+    log_factor: float
+    log_scale: float
 
 
 class BackgroundPair:
@@ -81,21 +93,46 @@ class BackgroundPair:
 
     def curve(self, rtol: float) -> Curve:
         """Return the bracketed curve of P from Q."""
-        return Curve(lambda epsilon: self._log_bracket(epsilon, rtol), self._loss, rtol)
+        return Curve(lambda epsilon: self.log_bracket(epsilon, rtol), self._loss, rtol)
 
     def chernoff_curve(self) -> Curve:
         """Return the curve of the Chernoff bound, ``(x)_+ <= exp(s x - 1) / s``."""
 
         def log_bracket(epsilon: float) -> Bracket:
-            if epsilon > _LARGEST_EPSILON:
-                return log_bracket(_LARGEST_EPSILON)
-            _, high = self._numerators(epsilon)
-            exponent = self._exponent(high)
-            inside = log_smallest_exponential_bound(self._terms(high, exponent))
-            inside += exponent * _LOG_TWO - math.log(self._n)
-            return Bracket(-math.inf, self._log_total(epsilon, inside, high) + _TOTAL_ROUNDING)
+            parts = self._parts(min(epsilon, _LARGEST_EPSILON))
+            inside = log_smallest_exponential_bound(parts.high)
+            return Bracket(-math.inf, self._log_total(inside, parts, parts.clear_high, 1.0))
 
         return Curve(log_bracket, self._loss, 1e-9)
+
+    def log_bracket(self, epsilon: float, rtol: float) -> Bracket:
+        """Return a bracket of log delta(epsilon), about rtol wide."""
+        if epsilon == math.inf:
+            return self._log_bracket_at_infinity()
+        if epsilon > _LARGEST_EPSILON:
+            lower = self._log_bracket_at_infinity().lower
+            return Bracket(lower, self.log_bracket(_LARGEST_EPSILON, rtol).upper)
+        parts = self._parts(epsilon)
+        inside = log_mean_positive_part(parts.low, parts.high, rtol)
+        return Bracket(
+            self._log_total(inside.lower, parts, parts.clear_low, -1.0),
+            self._log_total(inside.upper, parts, parts.clear_high, 1.0),
+        )
+
+    def _parts(self, epsilon: float) -> _Parts:
+        low, high = self._numerators(epsilon)
+        exponent = self._exponent(high)
+        clear_low, clear_high = (
+            float(np.maximum(x[~self._inside], 0.0).sum()) for x in (low, high)
+        )
+        return _Parts(
+            self._terms(low, exponent),
+            self._terms(high, exponent),
+            clear_low,
+            clear_high,
+            exponent * _LOG_TWO,
+            0.5 * epsilon,
+        )
 
     def _numerators(self, epsilon: float) -> tuple[FloatArray, FloatArray]:
         """Return bounds on ``exp(-epsilon / 2) (alternative - exp(epsilon) null)``."""
@@ -138,28 +175,12 @@ class BackgroundPair:
         mantissas, exponents = self._quotients(numerators)
         return int(exponents[mantissas > 0.0].max(initial=-5000))
 
-    def _log_total(self, epsilon: float, log_inside: float, numerators: FloatArray) -> float:
-        """Return the log of delta, from the part inside the background and the numerators."""
-        clear = float(np.maximum(numerators[~self._inside], 0.0).sum())
+    def _log_total(self, log_inside: float, parts: _Parts, clear: float, side: float) -> float:
+        """Return the log of delta from its two parts, rounded to a side."""
         log_clear = math.log(clear) if clear > 0.0 else -math.inf
-        return 0.5 * epsilon + float(np.logaddexp(log_clear, log_inside))
-
-    def _log_bracket(self, epsilon: float, rtol: float) -> Bracket:
-        if epsilon == math.inf:
-            return self._log_bracket_at_infinity()
-        if epsilon > _LARGEST_EPSILON:
-            lower = self._log_bracket_at_infinity().lower
-            return Bracket(lower, self._log_bracket(_LARGEST_EPSILON, rtol).upper)
-        low, high = self._numerators(epsilon)
-        exponent = self._exponent(high)
-        inside = log_mean_positive_part(
-            self._terms(low, exponent), self._terms(high, exponent), rtol
-        )
-        lower, upper = (
-            self._log_total(epsilon, side + exponent * _LOG_TWO - math.log(self._n), numerators)
-            for side, numerators in zip(inside, (low, high), strict=True)
-        )
-        return Bracket(lower - _TOTAL_ROUNDING, upper + _TOTAL_ROUNDING)
+        log_inside += parts.log_factor - math.log(self._n)
+        total = parts.log_scale + float(np.logaddexp(log_clear, log_inside))
+        return total + side * _TOTAL_ROUNDING
 
     def _log_bracket_at_infinity(self) -> Bracket:
         """Return the mass of the histograms that have all n messages outside the null."""
