@@ -17,14 +17,14 @@ from fastshuffle.bracket import Curve
 # Beyond this epsilon exp(epsilon / 2) nears the end of a double: there delta is bracketed by
 # monotonicity.
 _LARGEST_EPSILON = 1200.0
-_LOG_TWO = math.log(2.0)
+LOG_TWO = math.log(2.0)
 # Rounding of a few operations: of a probability, an exponential, a product and a difference.
 _ROUNDING = 1e-15
 # Rounding of the sum over the background and outside of it.
 _TOTAL_ROUNDING = 1e-14
 
 
-class _Parts(NamedTuple):
+class Parts(NamedTuple):
     """delta is ``exp(log_scale) (exp(log_factor) E[(sum of terms)_+] / n + clear)``."""
 
     low: list[Terms]
@@ -119,18 +119,18 @@ class BackgroundPair:
             self._log_total(inside.upper, parts, parts.clear_high, 1.0),
         )
 
-    def _parts(self, epsilon: float) -> _Parts:
+    def _parts(self, epsilon: float) -> Parts:
         low, high = self._numerators(epsilon)
         exponent = self._exponent(high)
         clear_low, clear_high = (
             float(np.maximum(x[~self._inside], 0.0).sum()) for x in (low, high)
         )
-        return _Parts(
+        return Parts(
             self._terms(low, exponent),
             self._terms(high, exponent),
             clear_low,
             clear_high,
-            exponent * _LOG_TWO,
+            exponent * LOG_TWO,
             0.5 * epsilon,
         )
 
@@ -171,11 +171,12 @@ class BackgroundPair:
         return above / below, shift_above.astype(np.int64) - shift_below
 
     def _exponent(self, numerators: FloatArray) -> int:
-        """Return a power of two at which the largest r, if positive, is between 1/2 and 2."""
+        """Return a power of two at which the largest r is between 1/2 and 2; 0 if none is > 0."""
         mantissas, exponents = self._quotients(numerators)
-        return int(exponents[mantissas > 0.0].max(initial=-5000))
+        positive = mantissas > 0.0
+        return int(exponents[positive].max()) if positive.any() else 0
 
-    def _log_total(self, log_inside: float, parts: _Parts, clear: float, side: float) -> float:
+    def _log_total(self, log_inside: float, parts: Parts, clear: float, side: float) -> float:
         """Return the log of delta from its two parts, rounded to a side."""
         log_clear = math.log(clear) if clear > 0.0 else -math.inf
         log_inside += parts.log_factor - math.log(self._n)

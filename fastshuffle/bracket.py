@@ -15,11 +15,7 @@ from fastshuffle.profile import PrivacyProfile, Validity
 __all__ = ["BracketProfile", "Curve"]
 
 _MOST_STEPS = 200
-_OPPOSITE: dict[Direction, Direction] = {
-    "both": "both",
-    "forward": "reverse",
-    "reverse": "forward",
-}
+_OPPOSITE: dict[Direction, Direction] = {"forward": "reverse", "reverse": "forward"}
 
 
 @dataclass(frozen=True)
@@ -148,6 +144,10 @@ class BracketProfile(PrivacyProfile):
         return np.array([max(c.epsilon(d) for c in curves) for d in log_deltas.tolist()])
 
     def _trade_off(self, alphas: FloatArray, direction: Direction) -> FloatArray:
+        if direction == "both":
+            return np.minimum(
+                self._trade_off(alphas, "forward"), self._trade_off(alphas, "reverse")
+            )
         loss = max(curve.loss for curve in self._curves.values())
         opposite = _OPPOSITE[direction]
 

@@ -20,8 +20,8 @@ import math
 from fastshuffle._kernels._jit import kernel
 
 _NEGLIGIBLE_EXPONENT = 42.0
-# Atoms times nodes, some tenths of a second of work.
-_MOST_VISITS = 1e7
+# Atoms times nodes, a second or two of work.
+_MOST_VISITS = 5e7
 
 
 @kernel("(float64, float64, float64, float64[:, ::1], float64[:, ::1])")

@@ -104,7 +104,9 @@ def log_positive_part(a, b, group):
 
 @kernel("(float64[:, ::1], float64[::1], float64, float64, float64, float64, float64, float64)")
 def nested_positive_part(levels, last, base, side, slack, margin, log_scale, most_visits):
-    """Return E[S_+] exp(-log_scale) over the windows, nan after ``most_visits`` values.
+    """Return E[S_+] exp(-log_scale) over the windows, and whether they leave out any count.
+
+    The first is nan after ``most_visits`` values.
 
     ``levels`` are the counts to enumerate (see the columns above) and ``last`` the same columns of
     the count that is summed in closed form. S is ``base`` plus the counts times the values. It is
@@ -123,13 +125,14 @@ def nested_positive_part(levels, last, base, side, slack, margin, log_scale, mos
     sizes[0] = abs(base)
     result = 0.0
     visits = 0.0
+    truncated = False
     level = 0
     entering = True
     while level >= 0:
         if level == depth:
             visits += 1.0
             if visits > most_visits:
-                return math.nan
+                return math.nan, truncated
             m = last[_COPIES] if last[_COPIES] >= 0.0 else left[level]
             size = sizes[level] + abs(last[_VALUE]) * m * last[_P]
             a = totals[level] + side * slack * size
@@ -152,6 +155,7 @@ def nested_positive_part(levels, last, base, side, slack, margin, log_scale, mos
                 low = math.floor(n * t - window_width(n, t, -1.0)) - margin
                 counts[level] = max(0.0, low)
                 highest[level] = min(n, math.ceil(n * t + window_width(n, t, 1.0)) + margin)
+            truncated = truncated or counts[level] > 0.0 or highest[level] < n
         else:
             counts[level] += 1.0
             if counts[level] > highest[level]:
@@ -170,4 +174,4 @@ def nested_positive_part(levels, last, base, side, slack, margin, log_scale, mos
         left[level + 1] = left[level] - count
         level += 1
         entering = True
-    return result
+    return result, truncated

@@ -15,10 +15,14 @@ from fastshuffle._positive_part.terms import (
     Terms,
     largest_sum,
     log_smallest_exponential_bound,
+    log_sum_of_positive_parts,
     tilt_to_zero,
 )
 
 __all__ = ["Bracket", "Terms", "log_mean_positive_part", "log_smallest_exponential_bound"]
+
+# Rounding of a sum of positive numbers.
+_SUM_ROUNDING = 1e-12
 
 
 def log_mean_positive_part(low: list[Terms], high: list[Terms], rtol: float) -> Bracket:
@@ -43,13 +47,19 @@ def log_mean_positive_part(low: list[Terms], high: list[Terms], rtol: float) -> 
     low, high = ([t.merged() for t in terms] for terms in (low, high))
     if largest_sum(high) <= 0.0:
         return Bracket(-math.inf, -math.inf)
+    if sum(t.copies for t in high) == 1.0:
+        return Bracket(
+            log_sum_of_positive_parts(low) - _SUM_ROUNDING,
+            log_sum_of_positive_parts(high) + _SUM_ROUNDING,
+        )
     s = tilt_to_zero(high)
     bracket = Bracket(log_nested(low, s, -1.0), log_nested(high, s, 1.0))
     if math.isnan(bracket.lower) or math.isnan(bracket.upper):
         bracket = refined_on_grid(low, high, s, rtol)
         if not bracket.upper - bracket.lower <= rtol:
+            apart = log_sum_of_positive_parts(high) + _SUM_ROUNDING
             chernoff = log_smallest_exponential_bound(high)
-            bracket = Bracket(bracket.lower, min(bracket.upper, chernoff))
+            bracket = Bracket(bracket.lower, min(bracket.upper, apart, chernoff))
     if not bracket.lower <= bracket.upper:
         raise ArithmeticError(f"the bracket of a positive part came out as {bracket!r}")
     return bracket

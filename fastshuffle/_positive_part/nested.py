@@ -28,6 +28,8 @@ def log_nested(terms: list[Terms], s: float, side: float) -> float:
     side : float
         1 for an upper and -1 for a lower value.
     """
+    if sum(len(t.values) - 1 for t in terms) > _MOST_LEVELS:
+        return math.nan
     laws = [tilted(t, s) for t in terms]
     # the group whose two main values vary most has its last count summed in closed form
     spreads = [t.copies * law.variance for t, law in zip(terms, laws, strict=True)]
@@ -41,7 +43,7 @@ def log_nested(terms: list[Terms], s: float, side: float) -> float:
         rows += new_rows
         log_slack += exponent
         work *= visits
-        if not (work <= _MOST_WORK and len(rows) <= _MOST_LEVELS):
+        if not work <= _MOST_WORK:
             return math.nan
     if len(terms[inner].values) == 1:
         return math.log(base) if base > 0.0 else -math.inf
@@ -57,12 +59,18 @@ def log_nested(terms: list[Terms], s: float, side: float) -> float:
         for t, law in zip(terms, laws, strict=True)
     )
     margin = 1.0 if positive < 1e-3 * largest else 0.0
-    total = nested_positive_part(levels, last, base, side, slack, margin, log_scale, _MOST_WORK)
-    rounding = _RELATIVE_ROUNDING + _UNIT * (log_slack + abs(log_scale))
+    total, truncated = nested_positive_part(
+        levels, last, base, side, slack, margin, log_scale, _MOST_WORK
+    )
+    # a log mass is good to some units of the divergence in it
+    rounding = _RELATIVE_ROUNDING + _UNIT * (log_slack + 10.0 * (len(rows) + 2.0) * abs(log_scale))
     if side < 0.0:
         return log_scale + math.log(total) - rounding if total > 0.0 else -math.inf
-    # two tails of each count, and something for the rounding of the tilt
-    total += 3.0 * len(rows) * math.exp(_LOG_WINDOW_TAIL) * (positive if margin else largest)
+    if truncated:  # two tails of each count, and something for the rounding of the tilt
+        tails = 3.0 * len(levels) * math.exp(_LOG_WINDOW_TAIL)
+        total += tails * (positive if margin else largest)
+    if total == 0.0:
+        return -math.inf
     return log_scale + math.log(total) + rounding
 
 

@@ -51,9 +51,12 @@ def tilted(term: Terms, s: float) -> Tilted:
     values, p = term.values, term.probabilities
     exponents = s * values
     widest = float(np.abs(exponents).max())
+    change = -1.0
     if widest < 500.0:
         # a mean plus a sum of non-negative terms, so that n times the logarithm is right
-        log_moment = math.log1p(float(p @ exponential_excess(exponents)) + float(p @ exponents))
+        change = float(p @ exponential_excess(exponents)) + float(p @ exponents)
+    if change > -0.5:
+        log_moment = math.log1p(change)
     else:
         largest = float(exponents.max())
         log_moment = largest + math.log(float(p @ np.exp(exponents - largest)))
@@ -67,6 +70,12 @@ def tilted(term: Terms, s: float) -> Tilted:
 def largest_sum(terms: list[Terms]) -> float:
     """Return the largest value of the sum."""
     return sum(t.copies * float(t.values.max()) for t in terms)
+
+
+def log_sum_of_positive_parts(terms: list[Terms]) -> float:
+    """Return the log of the sum of E[(X)_+] over all copies, which is at least E[S_+]."""
+    total = sum(t.copies * float(t.probabilities @ np.maximum(t.values, 0.0)) for t in terms)
+    return math.log(total) if total > 0.0 else -math.inf
 
 
 def tilt_to_zero(terms: list[Terms]) -> float:
@@ -111,7 +120,7 @@ def log_smallest_exponential_bound(terms: list[Terms]) -> float:
     if largest_sum(terms) <= 0.0:
         return -math.inf
     best = math.inf
-    for s in (tilt_to_zero(terms) * np.geomspace(0.25, 4.0, 65)).tolist():
+    for s in (tilt_to_zero(terms) * np.geomspace(0.5, 4.0, 25)).tolist():
         exponent = sum(t.copies * tilted(t, s).log_moment for t in terms)
         best = min(best, exponent - 1.0 - math.log(s) + 1e-13 * abs(exponent))
     return best + 1e-9

@@ -92,25 +92,22 @@ class DiscretizedGaussian(LocalRandomizer):
         # both terms have the sign of -gap
         return np.where(near, log_near, log_far) - 0.5 * gap * (z_high + z_low)
 
-    def _merged(self, inputs: tuple[int, ...]) -> MergedRows:
+    def columns(self, inputs: tuple[int, ...]) -> tuple[FloatArray, FloatArray]:
+        """Return log masses and their log ratios to the first input, from below to above."""
         places = np.array(inputs)[:, np.newaxis] * self._stride
         inner = distances_of_bins(0, self._n_bins, places).astype(np.float64)
         outer = np.hstack((places, self._n_bins - places)).astype(np.float64)
         log_columns, log_ratios = [], []
         for near, far in zip(inner, outer, strict=True):
-            log_columns.append(
-                np.hstack((self._log_masses(near, outer=False), self._log_masses(far, outer=True)))
-            )
-            log_ratios.append(
-                np.hstack(
-                    (
-                        self._log_ratios(near, inner[0], outer=False),
-                        self._log_ratios(far, outer[0], outer=True),
-                    )
-                )
-            )
-        groups = np.arange(self._n_bins + 2)
-        return merge_log_columns(np.array(log_columns), np.array(log_ratios) + 0.0, groups)
+            below, above = self._log_masses(far, outer=True)
+            log_columns.append(np.hstack((below, self._log_masses(near, outer=False), above)))
+            below, above = self._log_ratios(far, outer[0], outer=True)
+            ratios = self._log_ratios(near, inner[0], outer=False)
+            log_ratios.append(np.hstack((below, ratios, above)))
+        return np.array(log_columns), np.array(log_ratios) + 0.0
+
+    def _merged(self, inputs: tuple[int, ...]) -> MergedRows:
+        return merge_log_columns(*self.columns(inputs), np.arange(self._n_bins + 2))
 
     def _shared(self, inputs: tuple[int, ...]) -> FloatArray:
         # a message is least likely from the input farthest off, one of the two ends

@@ -56,7 +56,11 @@ class ClampedLaplace(LocalRandomizer):
     def _log_masses(self) -> tuple[float, float]:
         """Return the log mass of a cell and of all from a place outward, at distance 0."""
 
-    def _merged(self, inputs: tuple[int, ...]) -> MergedRows:
+    def columns(self, inputs: tuple[int, ...]) -> tuple[FloatArray, FloatArray]:
+        """Return log masses and their log ratios to the first input, from below to above.
+
+        Everything up to the lowest of the inputs is one column, and from the highest one on.
+        """
         places = np.array(inputs)[:, np.newaxis] * self._stride
         low, high = int(places.min()), int(places.max())
         # what lies beyond all places tells them apart no more than their distances do
@@ -66,7 +70,12 @@ class ClampedLaplace(LocalRandomizer):
         log_mass[[0, -1]] = log_tail
         log_columns = log_mass - self._epsilon0 * (distances / self._n_steps)
         log_ratios = self._epsilon0 * ((distances[0] - distances) / self._n_steps)
-        groups = np.arange(log_mass.size) if self._epsilon0 > 0.0 else np.zeros(log_mass.size, int)
+        return log_columns, log_ratios
+
+    def _merged(self, inputs: tuple[int, ...]) -> MergedRows:
+        log_columns, log_ratios = self.columns(inputs)
+        n_columns = log_columns.shape[1]
+        groups = np.arange(n_columns) if self._epsilon0 > 0.0 else np.zeros(n_columns, int)
         return merge_log_columns(log_columns, log_ratios, groups)
 
     def _shared(self, inputs: tuple[int, ...]) -> FloatArray:
