@@ -22,11 +22,13 @@ from fastshuffle import (
     compound_poisson_profile,
     fisher_constant,
     gaussian_profile,
+    hybrid_profile,
     poisson_profile,
     skellam_profile,
     tangent_profile,
 )
 from validation.accuracy import AccuracyRow
+from validation.reference import mp as binomial
 from validation.reference import poisson as reference
 
 RECORD = Path(__file__).with_name("recorded_limits.json")
@@ -212,6 +214,43 @@ def _compound_error(rng: np.random.Generator) -> float | None:
     return _relative(float(profile.log_delta(epsilon, direction="forward")), exact)
 
 
+def _large_shift_error(rng: np.random.Generator) -> float | None:
+    """Return the error of the Skellam limit at large means.
+
+    There a Poisson count is a binomial one of 10**45 trials to more than 15 digits, and a shift of
+    both laws changes nothing.
+    """
+    n = round(_log_uniform(rng, 1e7, 1e15))
+    rr = binary_randomized_response(math.log(n / _log_uniform(rng, 1e3, 0.1 * n)))
+    profile = skellam_profile(ShuffleExperiment(rr, n, k=round(float(rng.random()) * (n - 1))))
+    up, down = (Fraction(mean) / 10**45 for mean in profile.means)
+    epsilon = float(rng.uniform(0.0, 37.0)) / math.sqrt(sum(profile.means))
+    groups = [(10**45, up), (10**45, 1 - down)]
+    exact = binomial.delta_large(groups, 0, 1, epsilon, "forward", 20)
+    return _relative(float(profile.log_delta(epsilon, direction="forward")), exact)
+
+
+def _hybrid_error(rng: np.random.Generator) -> float | None:
+    """Return the error of the hybrid limit with one rare output, others at the first input."""
+    n = round(_log_uniform(rng, 1e3, 1e9))
+    rare = _log_uniform(rng, 0.05, 15.0) / n
+    share, moved, own = rng.uniform(0.2, 0.7), rng.uniform(0.2, 0.7), _log_uniform(rng, 1e-3, 0.2)
+    randomizer = Randomizer([[share, 1.0 - share - rare, rare], [moved, 1.0 - moved - own, own]])
+    profile = hybrid_profile(ShuffleExperiment(randomizer, n, k=0))
+    direction = "forward" if rng.random() < 0.5 else "reverse"
+    epsilon = _log_uniform(rng, 1e-3, 2.0)
+    rows = randomizer.matrix
+    often = (float(rows[0, :2].sum()), float(rows[1, :2].sum()))
+    rare_rows = [(profile.means[0], float(rows[0, 2]), float(rows[1, 2]))]
+    exact = reference.hybrid_delta(epsilon, profile.mu, often, rare_rows, direction, 250)
+    value = float(
+        profile.log_delta(epsilon, direction="forward")
+        if direction == "forward"
+        else profile.log_delta(epsilon, direction="reverse")
+    )
+    return _relative(value, exact)
+
+
 QUANTITIES = (
     Quantity("fisher_constant", "all", "2 to 6 outputs", 1e-13, 200, 10, _fisher_error),
     Quantity("gaussian_profile", "delta to 1e-300", "mu 1e-10 to 1e3", 1e-12, 300, 10,
@@ -224,6 +263,10 @@ QUANTITIES = (
              _shift_error(inside=True)),
     Quantity("compound_poisson_profile", "delta above 1e-3", "3 homes", 1e-12, 12, 1,
              _compound_error),
+    Quantity("skellam_profile", "delta to 1e-300", "means 1e3 to 1e14", 1e-12, 60, 3,
+             _large_shift_error),
+    Quantity("hybrid_profile", "delta to 1e-300", "means 0.05 to 15", 1e-11, 60, 3,
+             _hybrid_error),
 )  # fmt: skip
 
 
