@@ -99,8 +99,9 @@ def test_half_spaces_contain_all_larger_losses(rows, others, pair, side, epsilon
         if not loss > epsilon:
             continue
         excess = -math.expm1(epsilon - loss)
-        for scores, threshold, gain in spaces:
+        for scores, threshold, gain, largest in spaces:
             total = float(np.array(histogram) @ scores)
+            assert excess <= largest * (1.0 + 1e-12)
             assert total >= (threshold + gain * excess) - 1e-12 * (1.0 + abs(threshold))
 
 

@@ -19,7 +19,7 @@ from typing import Any, Self
 import numpy as np
 
 from fastshuffle._typing import FloatArray
-from fastshuffle.monte_carlo.drawing import draw, pilot_generator
+from fastshuffle.monte_carlo.drawing import batch_size, draw, pilot_generator
 from fastshuffle.monte_carlo.half_spaces import half_spaces, tilt_at
 from fastshuffle.monte_carlo.pair import PairLaws
 
@@ -32,6 +32,9 @@ _GRID = 64
 # The epsilons at which ceilings are found.
 _CEILINGS = 32
 _FARTHEST = 300.0
+_NEAREST = 1e-9
+# Units are at most this far below the target, so that no term overflows.
+_MOST_BELOW = 30.0
 _MOST_STEPS_TO_LEVEL = 60
 _DEFAULT_LOG_DELTA = math.log(1e-6)
 _PILOT = 2048
@@ -105,9 +108,11 @@ class _Levels:
 
     def epsilon(self, level: float) -> float:
         """Return about where the bound is at this level; a twentieth of a unit will do."""
-        low, high = 0.0, self._laws.drawn_loss
+        low, high = 0.0, _nearest_to(self._laws.drawn_loss)
         if self.at(0.0) <= level:
             return 0.0
+        if high < math.inf and self.at(high) >= level:
+            return high
         epsilon = min(0.5 * high, 2.0 * math.exp(min(self.at(0.0), 0.0)))
         for _ in range(_MOST_STEPS_TO_LEVEL):
             value = self.at(epsilon)
@@ -131,6 +136,11 @@ class _Levels:
         epsilons = np.array(sorted(self._known))
         values = np.minimum.accumulate([self._known[epsilon] for epsilon in epsilons.tolist()])
         return np.interp(-levels, -values, epsilons).tolist()
+
+
+def _nearest_to(loss: float) -> float:
+    """Return the largest epsilon that is told apart from a loss, whose rounding is far smaller."""
+    return loss * (1.0 - _NEAREST)
 
 
 def take_aim(
@@ -160,7 +170,7 @@ def take_aim(
         target_epsilon = float(epsilons.max(initial=0.0))
     levels = _Levels(laws)
     top = levels.at(0.0)
-    if target_epsilon is not None and target_epsilon < min(laws.drawn_loss, _FARTHEST):
+    if target_epsilon is not None and target_epsilon < min(_nearest_to(laws.drawn_loss), _FARTHEST):
         target, bottom = target_epsilon, levels.at(target_epsilon)
     else:
         bottom = _DEFAULT_LOG_DELTA if target_delta is None else math.log(target_delta)
@@ -185,10 +195,11 @@ def take_aim(
             rows.append([0.0] * len(laws.own) + [-log_size])
         reached = grid >= epsilon
         log_units[reached] = np.minimum(log_units[reached], tilt.log_bound + log_size)
-    ceilings = _ceilings(parts, grid)
-    return Aim(
-        grid, log_units, log_units if proved else log_limits, ceilings, np.array(rows), target
-    )
+    if proved:
+        log_limits = log_units
+    else:  # a likely bound may be far too small
+        log_units = np.maximum(log_units, min(bottom, top) - _MOST_BELOW)
+    return Aim(grid, log_units, log_limits, _ceilings(parts, grid), np.array(rows), target)
 
 
 def _plain_limits(laws: PairLaws, grid: FloatArray) -> FloatArray:
@@ -198,8 +209,10 @@ def _plain_limits(laws: PairLaws, grid: FloatArray) -> FloatArray:
 
 def _largest_drawn(laws: PairLaws) -> float:
     """Return an epsilon that few samples of P exceed, if any."""
-    histograms = draw(laws, np.zeros(len(laws.own)), _PILOT, pilot_generator())
-    largest = float(np.maximum(laws.losses(histograms), 0.0).max())
+    size = min(_PILOT, batch_size(laws))
+    histograms = draw(laws, np.zeros(len(laws.own)), size, pilot_generator())
+    losses = laws.losses(histograms)
+    largest = float(losses[np.isfinite(losses)].max(initial=0.0))
     return min(1.5 * largest, laws.drawn_loss) if largest > 0.0 else min(laws.drawn_loss, 1.0)
 
 
@@ -220,7 +233,7 @@ def _ceilings(parts: list[PairLaws], grid: FloatArray) -> FloatArray:
         for part in parts:
             clear = float(part.clear(grid[at : at + 1])[0])
             if not part.trivial and grid[at] < part.drawn_loss:
-                clear += part.share * math.exp(tilt_at(part, float(grid[at])).log_bound)
+                clear += part.share * math.exp(min(0.0, tilt_at(part, float(grid[at])).log_bound))
             bounds.append(math.log(clear) if clear > 0.0 else _LEAST_CEILING)
         ceilings[at:] = min(bounds)
     return ceilings

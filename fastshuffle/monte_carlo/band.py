@@ -85,8 +85,7 @@ class Band:
         bets = bet_sizes(size, scale * deviations, share)
         _, upper = mean_bounds(size, scale * terms, scale**2 * squares, bets, wealth)
         limits = aim.log_limits + math.log(laws.share)
-        with np.errstate(invalid="ignore"):
-            effective = np.where(terms > 0.0, terms**2 / squares, 0.0)
+        effective = np.where(squares > 0.0, terms**2 / np.where(squares > 0.0, squares, 1.0), 0.0)
         borne = effective >= _LEAST_EFFECTIVE
         reach = float(aim.epsilons[borne].max()) if borne.any() else -math.inf
         return cls(
@@ -163,7 +162,7 @@ class Band:
             near, far = at[cells] - second, at[cells] - first
             run = np.expm1(epsilons[cells] - self.epsilons[near])
             run /= np.expm1(self.epsilons[far] - self.epsilons[near])
-            scale = self.log_upper[far - (first < 0)]
+            scale = np.maximum(self.log_upper[far - (first < 0)], -1e300)
             rise = np.exp(self.log_upper[far] - scale) - np.exp(self.log_lower[near] - scale)
             line = np.exp(self.log_lower[near] - scale) + rise * run
             inside[cells] = np.maximum(inside[cells], scale + _log(np.maximum(line, 0.0)))

@@ -8,8 +8,9 @@ half-spaces found here satisfy even
 
     s . N >= c + g f(N)    for all N with L(N) > epsilon,
 
-and so the term ``exp(K - theta s . N) f`` of delta is at most ``exp(K - theta c) / (e theta g)``.
-That is within a small factor of delta, and the tilt that makes it smallest is the one to use.
+and so the term ``exp(K - theta s . N) f`` of delta is at most ``exp(K - theta c) / (e theta g)``,
+or less where the largest f is below ``1 / (theta g)``. That is within a small factor of delta, and
+the tilt that makes it smallest is the one to use.
 
 The half-spaces, for the others at a single input z with ratio r = (W_b - exp(epsilon) W_a) / W_z:
 
@@ -51,11 +52,12 @@ _BISECTIONS = 24
 
 
 class HalfSpace(NamedTuple):
-    """Scores, threshold and gain of a half-space; see the head of this module."""
+    """Scores, threshold and gain of a half-space, and the largest f; see the head of the module."""
 
     scores: FloatArray
     threshold: float
     gain: float
+    largest: float
 
 
 class Tilt(NamedTuple):
@@ -70,11 +72,12 @@ def half_spaces(laws: PairLaws, epsilon: float) -> list[HalfSpace]:
     """Return half-spaces that contain every drawn histogram of loss above epsilon, if any."""
     n = laws.n
     factor = math.exp(epsilon)
+    largest = -math.expm1(epsilon - laws.drawn_loss)
     own, opposite = laws.own, laws.opposite
     if len(laws.held) == 1:
         beta, alpha = laws.ratios.T
         gain = n * max(float(beta.min()), factor * float(alpha.min()))
-        return [HalfSpace(beta - factor * alpha, 0.0, gain)]
+        return [HalfSpace(beta - factor * alpha, 0.0, gain, largest)]
     at = {
         name: [count for count, held in laws.held if (held == row).all()]
         for name, row in (("own", own), ("opposite", opposite))
@@ -88,13 +91,13 @@ def half_spaces(laws: PairLaws, epsilon: float) -> list[HalfSpace]:
     zeros = factor * (j + 1.0) * opposite
     scores = ones / (ones + zeros)
     spread = float((scores * (zeros / (ones + zeros))).min())
-    found.append(HalfSpace(scores, k + 1.0 / (k + 2.0), n * spread))
+    found.append(HalfSpace(scores, k + 1.0 / (k + 2.0), n * spread, largest))
     if opposite.all():
-        found.append(HalfSpace(own / opposite, n * factor, n * factor))
+        found.append(HalfSpace(own / opposite, n * factor, n * factor, largest))
     if own.all():
         inverse = opposite / own
         left = (n - j) / factor
-        found.append(HalfSpace(-inverse, -left - j * float(inverse.max()), left))
+        found.append(HalfSpace(-inverse, -left - j * float(inverse.max()), left, largest))
     return found
 
 
@@ -114,19 +117,19 @@ def _tilted_sums(
 
 def best_tilt(laws: PairLaws, half_space: HalfSpace) -> Tilt:
     """Return the tilt along a half-space whose largest term is smallest."""
-    scores, threshold, gain = half_space
+    scores, threshold, gain, largest = half_space
     mean = float(sum(count * (row @ scores) for count, row in laws.groups)) / laws.n
     scores = scores - mean
     threshold -= laws.n * mean
     spread = float(np.abs(scores).max())
     if spread == 0.0:
-        return Tilt(scores, 0.0, 0.0)
+        return Tilt(scores, 0.0, math.log(largest))
 
     def largest_term(theta: float) -> tuple[float, float]:
-        # of exp(-theta g f) f for f in [0, 1]: the log and its derivative
-        if theta * gain >= 1.0:
+        # of exp(-theta g f) f for f up to the largest: the log and its derivative
+        if theta * gain * largest >= 1.0:
             return -1.0 - math.log(theta * gain), -1.0 / theta
-        return -theta * gain, -gain
+        return math.log(largest) - theta * gain * largest, -gain * largest
 
     low, high = math.log(1e-14 / spread), math.log(_LARGEST_EXPONENT / spread)
     for _ in range(_BISECTIONS):
@@ -145,13 +148,19 @@ def best_tilt(laws: PairLaws, half_space: HalfSpace) -> Tilt:
 
 def likely_half_space(laws: PairLaws, epsilon: float) -> HalfSpace:
     """Return a half-space in which most histograms of loss above epsilon lie."""
-    covariance = np.zeros((len(laws.own), len(laws.own)))
-    mean = 0.5 * (laws.own + laws.opposite)
-    for count, row in laws.held:
-        covariance += count / (laws.n - 1) * (np.diag(row) - np.outer(row, row))
-        mean = mean + count * row
-    scores = np.linalg.pinv(covariance, hermitian=True) @ (laws.own - laws.opposite)
-    return HalfSpace(scores, float(mean @ scores) + laws.n * epsilon, float(laws.n))
+    shares = np.array([count / (laws.n - 1) for count, _ in laws.held])
+    rows = np.array([row for _, row in laws.held])
+    root = np.sqrt(shares @ rows)
+    # Sigma is root (1 - B B^T) root, B of as many columns as there are rows
+    vectors, sizes, _ = np.linalg.svd((np.sqrt(shares)[:, np.newaxis] * rows / root).T, False)  # noqa: FBT003
+    squares = np.minimum(sizes**2, 1.0)
+    inside = squares < 1.0 - 1e-9  # 1 belongs to the number of messages, which is known
+    stretch = np.where(inside, squares / np.where(inside, 1.0 - squares, 1.0), -1.0)
+    gap = (laws.own - laws.opposite) / root
+    scores = (gap + vectors @ (stretch * (vectors.T @ gap))) / root
+    mean = (laws.n - 1) * root**2 + 0.5 * (laws.own + laws.opposite)
+    threshold = float(mean @ scores) + laws.n * epsilon
+    return HalfSpace(scores, threshold, float(laws.n), -math.expm1(epsilon - laws.drawn_loss))
 
 
 def tilt_at(laws: PairLaws, epsilon: float) -> Tilt:

@@ -35,8 +35,8 @@ _LARGEST_BET = 0.9
 
 def bet_sizes(n: int, deviations: FloatArray, alpha: float) -> FloatArray:
     """Return the constants r for deviations that are roughly known."""
-    ratio = np.sqrt(2.0 * math.log(1.0 / alpha) / n) / deviations
-    return np.minimum(ratio / (1.0 + ratio), _LARGEST_BET)
+    reach = math.sqrt(2.0 * math.log(1.0 / alpha) / n)
+    return np.minimum(reach / (reach + deviations), _LARGEST_BET)
 
 
 def mean_bounds(
