@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,8 +27,11 @@ _FARTHEST_REACH = 36.0
 _CHERNOFF_CELLS = (128, 12.0)
 # Background masses below this are no background.
 _LEAST_MASS = 1e-300
+# Ratios that go beyond this times the largest mean ratio of a cell count as unbounded.
+_LARGEST_RANGE = 1e12
 # Relative rounding of the ends of a range, whose logarithms are up to some hundreds.
 _RANGE_ROUNDING = 1e-12
+_SHARE_ROUNDING = 1e-15
 
 
 class CellPair(BackgroundPair):
@@ -40,35 +44,28 @@ class CellPair(BackgroundPair):
         sum to less than 1: what is missing is revealed.
     n : int
         Number of messages in all.
-    reverse : bool
-        Whether to exchange P and Q.
     revealed : float
         What the last law lacks to 1.
     """
 
-    def __init__(self, cells: Cells, n: int, *, reverse: bool, revealed: float) -> None:
-        alternative, null = (0, 1) if reverse else (1, 0)
+    def __init__(self, cells: Cells, n: int, *, revealed: float) -> None:
         masses = np.exp(cells.log_masses)
         kept = masses.any(axis=0)
-        losses = cells.log_ratios[alternative] - cells.log_ratios[null]
-        super().__init__(
-            *(masses[row, kept] for row in (2, alternative, null)),
-            n=n,
-            losses=losses[kept],
-            revealed=revealed,
-        )
+        null, alternative, background = masses[:, kept]
+        losses = cells.log_ratios[1, kept]
+        super().__init__(background, alternative, null, n=n, losses=losses, revealed=revealed)
         self._open = (cells.open[kept]) | (self._background < _LEAST_MASS)
         left, right = cells.left[:, kept], cells.right[:, kept]
-        ends = left[alternative] - left[null], right[alternative] - right[null]
+        ends = left[1] - left[0], right[1] - right[0]
         self._loss_range = np.minimum(*ends), np.maximum(*ends)
-        ends = left[null] - left[2], right[null] - right[2]
+        ends = left[0] - left[2], right[0] - right[2]
         self._weight_range = np.minimum(*ends), np.maximum(*ends)
 
     def _parts(self, epsilon: float) -> Parts:
         low, high = self._numerators(epsilon)
         exponent = self._exponent(np.where(self._open, 0.0, high))
         ranges = self._range(epsilon, exponent)
-        is_open = self._open | ~np.isfinite(ranges[1])
+        is_open = self._open | ~(ranges[1] < _LARGEST_RANGE)
         low, high = np.where(is_open, np.minimum(low, 0.0), low), np.where(is_open, 0.0, high)
         clear = float(self._alternative[is_open].sum()) * math.exp(-0.5 * epsilon)
         return Parts(
@@ -94,13 +91,15 @@ class CellPair(BackgroundPair):
         mean, mass = term.values[:n_cells][closed], term.probabilities[:n_cells][closed]
         rest = term.probabilities[:n_cells][~closed].sum() + term.probabilities[n_cells:].sum()
         lowest, highest = (x[self._inside][closed] for x in ranges)
-        margin = _RANGE_ROUNDING * (np.abs(lowest) + np.abs(highest))
-        lowest, highest = np.minimum(lowest - margin, mean), np.maximum(highest + margin, mean)
+        lowest = np.minimum(lowest - _RANGE_ROUNDING * np.abs(lowest), mean)
+        highest = np.maximum(highest + _RANGE_ROUNDING * np.abs(highest), mean)
         spread = highest - lowest
         share = np.divide(mean - lowest, spread, out=np.zeros_like(mean), where=spread > 0.0)
-        # the rounding of the shares, and no value lower than matters (see _terms)
-        lowest = np.maximum(lowest, -2.0 * self._n * max(1.0, float(highest.max(initial=1.0))))
-        values = np.concatenate((lowest, highest + margin, [0.0]))
+        # no value lower than matters (see _terms), and the rounding of the shares
+        least = -2.0 * self._n * max(1.0, float(highest.max(initial=0.0)))
+        lowest, highest = np.maximum(lowest, least), np.maximum(highest, least)
+        highest += _SHARE_ROUNDING * (highest - lowest)
+        values = np.concatenate((lowest, highest, [0.0]))
         probabilities = np.concatenate((mass * (1.0 - share), mass * share, [rest]))
         return [Terms(term.copies, values, probabilities)]
 
@@ -140,9 +139,10 @@ class ContinuousPair:
             fineness, reach = math.ceil(1.0 / math.sqrt(rtol)), 6.0
             while fineness < _FINEST:
                 new = self._pair_at(fineness, reach).log_bracket(epsilon, 0.5 * rtol)
-                bracket = Bracket(max(bracket.lower, new.lower), min(bracket.upper, new.upper))
+                last = bracket
+                bracket = Bracket(max(last.lower, new.lower), min(last.upper, new.upper))
                 gap = bracket.upper - bracket.lower
-                if bracket.upper == -math.inf or gap <= rtol:
+                if bracket.upper == -math.inf or gap <= rtol or bracket == last:
                     break
                 # of rtol, half is the sums', a fifth what is revealed, the rest the cells', whose
                 # share of the gap is of second order in their width
@@ -168,26 +168,33 @@ def _reach_of(log_mass: float) -> float:
     return min(0.25 * math.ceil(4.0 * z), _FARTHEST_REACH)
 
 
-def continuous_pairs(
-    noise: ContinuousNoise, a: int, b: int, others: int | None, n: int
-) -> tuple[ContinuousPair, ContinuousPair]:
-    """Return both directions of a pair of inputs.
+class ContinuousLaw(NamedTuple):
+    """The differing user holds a under Q and b under P, the others all hold ``others``.
 
-    The others hold the input ``others``, or the pair is that of the privacy blanket if it is None.
+    If that is None they hold anything, and the background is what all inputs share: the blanket.
     """
 
-    def cells_at(fineness: int, reach: float) -> tuple[Cells, float]:
-        if others is not None:
-            return noise.cells((a, b, others), fineness, reach), 0.0
-        cells = noise.shared_cells((a, b), fineness, reach)
-        # of terms >= 0: one minus the sum of the blanket would cancel
-        return cells, float((np.exp(cells.log_masses[0]) - np.exp(cells.log_masses[2])).sum())
+    noise: ContinuousNoise
+    a: int
+    b: int
+    others: int | None
 
-    def pair(*, reverse: bool) -> ContinuousPair:
+    @property
+    def loss(self) -> float:
+        """The largest privacy loss."""
+        return self.noise.largest_loss(self.a, self.b)
+
+    def among(self, n: int) -> ContinuousPair:
+        """Return the divergence of P from Q among n users."""
+
         def pair_at(fineness: int, reach: float) -> CellPair:
-            cells, revealed = cells_at(fineness, reach)
-            return CellPair(cells, n, reverse=reverse, revealed=revealed)
+            pair = self.a, self.b
+            if self.others is not None:
+                cells = self.noise.cells((*pair, self.others), fineness, reach)
+                return CellPair(cells, n, revealed=0.0)
+            cells = self.noise.shared_cells(pair, fineness, reach)
+            # of terms >= 0: one minus the sum of the blanket would cancel
+            revealed = (np.exp(cells.log_masses[0]) - np.exp(cells.log_masses[2])).sum()
+            return CellPair(cells, n, revealed=float(revealed))
 
-        return ContinuousPair(pair_at, noise.largest_loss(a, b))
-
-    return pair(reverse=False), pair(reverse=True)
+        return ContinuousPair(pair_at, self.loss)

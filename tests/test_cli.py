@@ -159,7 +159,9 @@ MECHANISMS = {
     "blh:100": fs.binary_local_hashing(2.0, 100),
     "olh:100": fs.optimized_local_hashing(2.0, 100),
     "olh:100:3": fs.optimized_local_hashing(2.0, 100, 3),
-    "laplace:4": fs.discrete_laplace(2.0, 4),
+    "laplace": fs.laplace(2.0),
+    "laplace:3": fs.laplace(2.0, 3),
+    "discrete-laplace:4": fs.discrete_laplace(2.0, 4),
     "binned-laplace:3": fs.discretized_laplace(2.0, 3),
     "binned-laplace:3:2": fs.discretized_laplace(2.0, 3, bins_per_step=2),
 }
@@ -253,7 +255,7 @@ class TestMechanisms:
             "subset:8:2:1",
             "olh",
             ":3",
-            "laplace",
+            "discrete-laplace",
         ],
     )
     def test_an_unknown_form(self, command, mechanism):
@@ -275,11 +277,14 @@ class TestMechanisms:
             ("krr:1", "--mechanism krr:1: k must be >= 2, got 1"),
             ("subset:8:8", "--mechanism subset:8:8: omega must be <= 7, got 8"),
             ("olh:8:1", "--mechanism olh:8:1: g must be >= 2, got 1"),
-            ("laplace:1", "--mechanism laplace:1: n_levels must be >= 2, got 1"),
+            ("discrete-laplace:1", "--mechanism discrete-laplace:1: n_levels must be >= 2, got 1"),
             ("krr:2.5", "each argument of --mechanism krr must be an integer from 0 to "),
             ("krr:1e400", "each argument of --mechanism krr must be an integer from 0 to "),
             ("krr:nan", "each argument of --mechanism krr must be an integer from 0 to "),
-            ("laplace:100", "randomizer must have at most 64 inputs unless a pair is given, got"),
+            (
+                "discrete-laplace:100",
+                "randomizer must have at most 64 inputs unless a pair is given, got",
+            ),
         ],
     )
     def test_an_argument_outside_its_domain(self, command, mechanism, message):
@@ -472,7 +477,15 @@ class TestBounds:
         assert rows["stronger clones"]["refusal"] == "randomizer must have a finite epsilon0"
 
     def test_too_many_inputs(self, command, tmp_path):
-        setting = ["bounds", "--mechanism", "laplace:100", "--epsilon0", "1", "--users", "1e5"]
+        setting = [
+            "bounds",
+            "--mechanism",
+            "discrete-laplace:100",
+            "--epsilon0",
+            "1",
+            "--users",
+            "1e5",
+        ]
         code, _, _ = command(*setting, "--delta", "1e-8", "--json", "a.json")
         assert code == 0
         rows = {

@@ -342,7 +342,7 @@ class TestOtherMethods:
         randomizer, n = fs.Randomizer(THREE), 10_000
         experiment = fs.ShuffleExperiment(randomizer, n, k=0)
         profile = lattice_profile(experiment, log_truncation=-80.0)
-        other = homogeneous_profile(experiment, randomizer.merged((0, 1, 0)), 1e-6)
+        other = homogeneous_profile(experiment, 1e-6)
         for direction in ("forward", "reverse"):
             for epsilon in (0.0, 0.005, 0.02, 0.05):
                 lower, upper = profile.bounds(epsilon, direction=direction)

@@ -16,6 +16,8 @@ from fastshuffle._positive_part.terms import (
     largest_sum,
     log_smallest_exponential_bound,
     log_sum_of_positive_parts,
+    mean_exceeds_deviation,
+    mean_of_sum,
     tilt_to_zero,
 )
 
@@ -48,10 +50,34 @@ def log_mean_positive_part(low: list[Terms], high: list[Terms], rtol: float) -> 
     if largest_sum(high) <= 0.0:
         return Bracket(-math.inf, -math.inf)
     if sum(t.copies for t in high) == 1.0:
-        return Bracket(
+        bracket = Bracket(
             log_sum_of_positive_parts(low) - _SUM_ROUNDING,
             log_sum_of_positive_parts(high) + _SUM_ROUNDING,
         )
+    elif mean_exceeds_deviation(low):
+        bracket = _from_the_mean(low, high, rtol)
+    else:
+        bracket = _centred(low, high, rtol)
+    if not bracket.lower <= bracket.upper:
+        raise ArithmeticError(f"the bracket of a positive part came out as {bracket!r}")
+    return bracket
+
+
+def _from_the_mean(low: list[Terms], high: list[Terms], rtol: float) -> Bracket:
+    """Bracket E[S_+] as ``E[S] + E[(-S)_+]``, two parts >= 0, where S is mostly positive."""
+    # the second part is at most a small share of the whole
+    lower = _centred([t.negated() for t in low], [t.negated() for t in low], rtol).lower
+    upper = _centred([t.negated() for t in high], [t.negated() for t in high], rtol).upper
+    return Bracket(
+        math.log(mean_of_sum(low, -1.0) + math.exp(lower)) - _SUM_ROUNDING,
+        math.log(mean_of_sum(high, 1.0) + math.exp(upper)) + _SUM_ROUNDING,
+    )
+
+
+def _centred(low: list[Terms], high: list[Terms], rtol: float) -> Bracket:
+    """Bracket E[S_+] after a tilt that centres S near 0."""
+    if largest_sum(high) <= 0.0:
+        return Bracket(-math.inf, -math.inf)
     s = tilt_to_zero(high)
     bracket = Bracket(log_nested(low, s, -1.0), log_nested(high, s, 1.0))
     if math.isnan(bracket.lower) or math.isnan(bracket.upper):
@@ -60,6 +86,4 @@ def log_mean_positive_part(low: list[Terms], high: list[Terms], rtol: float) -> 
             apart = log_sum_of_positive_parts(high) + _SUM_ROUNDING
             chernoff = log_smallest_exponential_bound(high)
             bracket = Bracket(bracket.lower, min(bracket.upper, apart, chernoff))
-    if not bracket.lower <= bracket.upper:
-        raise ArithmeticError(f"the bracket of a positive part came out as {bracket!r}")
     return bracket

@@ -59,23 +59,32 @@ def refined_on_grid(low: list[Terms], high: list[Terms], s: float, rtol: float) 
     step = min(deviation, largest) * math.sqrt(2.0 * rtol / n) / max(1.0, s * deviation)
     reach = max(float(np.abs(t.values).max()) for t in high)
     bracket = Bracket(-math.inf, math.inf)
-    gap = math.inf
+    finest = 0.0
+    idle = 0
     for _ in range(_MOST_REFINEMENTS):
         if not reach < step * _LARGEST_POSITION:
             break
         lower = _log_truncated_mean([_round_to_grid(t, step) for t in low], low, step, s)
         upper = _log_truncated_mean([_split_onto_grid(t, step) for t in high], None, step, s)
-        # a side that could not be told from rounding leaves the bracket as it is
-        if not math.isnan(lower[0]):
-            bracket = bracket._replace(lower=max(bracket.lower, lower[0] - lower[1]))
-        if not math.isnan(upper[0]):
-            bracket = bracket._replace(upper=min(bracket.upper, upper[0] + upper[1]))
         if math.isnan(lower[0]) or math.isnan(upper[0]):
-            break
-        last_gap, gap = gap, bracket.upper - bracket.lower
-        if gap <= rtol or gap > 0.9 * last_gap:
+            # too long a sum, or one that cannot be told from rounding: a coarser grid may do
+            if bracket.lower > -math.inf:
+                break
+            finest = step
+            step *= 4.0
+            continue
+        last_gap = bracket.upper - bracket.lower
+        bracket = Bracket(
+            max(bracket.lower, lower[0] - lower[1]), min(bracket.upper, upper[0] + upper[1])
+        )
+        gap = bracket.upper - bracket.lower
+        # on multiples of one number the gap falls in jumps, as the grid meets them
+        idle = idle + 1 if gap > 0.9 * last_gap else 0
+        if gap <= rtol or idle == 2:
             break
         step *= min(0.7, 0.8 * math.sqrt(rtol / gap))
+        if step <= 1.5 * finest:
+            break
     return bracket
 
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from fastshuffle._kernels.nested_sum import nested_positive_part, window_width
-from fastshuffle._positive_part.terms import Terms, Tilted, tilted
+from fastshuffle._positive_part.terms import UNIT, Terms, Tilted, tilted
 from fastshuffle._typing import FloatArray
 
 # Terms added up in one sum: some tenths of a second.
@@ -13,7 +13,6 @@ _MOST_WORK = 3e7
 _MOST_LEVELS = 40
 _LOG_WINDOW_TAIL = -42.0
 _RELATIVE_ROUNDING = 1e-11
-_UNIT = 2.3e-16
 
 
 def log_nested(terms: list[Terms], s: float, side: float) -> float:
@@ -49,7 +48,7 @@ def log_nested(terms: list[Terms], s: float, side: float) -> float:
         return math.log(base) if base > 0.0 else -math.inf
     levels, last = np.array(rows[:-1]).reshape(-1, 7), rows[-1]
     log_scale = sum(t.copies * law.log_moment for t, law in zip(terms, laws, strict=True))
-    slack = _UNIT * (len(rows) + 3.0)
+    slack = UNIT * (len(rows) + 3.0)
     # outside the windows, under the tilt, where x exp(-s x) <= 1 / (e s); if single values reach
     # far beyond the rest, S_+ is better replaced by the sum of the positive values, and each
     # window then has to hold the other n - 1 copies
@@ -63,7 +62,7 @@ def log_nested(terms: list[Terms], s: float, side: float) -> float:
         levels, last, base, side, slack, margin, log_scale, _MOST_WORK
     )
     # a log mass is good to some units of the divergence in it
-    rounding = _RELATIVE_ROUNDING + _UNIT * (log_slack + 10.0 * (len(rows) + 2.0) * abs(log_scale))
+    rounding = _RELATIVE_ROUNDING + UNIT * (log_slack + 10.0 * (len(rows) + 2.0) * abs(log_scale))
     if side < 0.0:
         return log_scale + math.log(total) - rounding if total > 0.0 else -math.inf
     if truncated:  # two tails of each count, and something for the rounding of the tilt

@@ -7,6 +7,8 @@ import numpy as np
 
 from fastshuffle._typing import FloatArray
 
+UNIT = 2.3e-16
+
 
 class Terms(NamedTuple):
     """Independent copies of one variable: how many, its values and their probabilities."""
@@ -21,6 +23,10 @@ class Terms(NamedTuple):
         values, place = np.unique(self.values[kept], return_inverse=True)
         masses = np.bincount(place, self.probabilities[kept], len(values))
         return Terms(self.copies, values, masses.astype(np.float64, copy=False))
+
+    def negated(self) -> "Terms":
+        """Return the terms with all values of the other sign."""
+        return Terms(self.copies, -self.values[::-1], self.probabilities[::-1])
 
 
 class Bracket(NamedTuple):
@@ -76,6 +82,21 @@ def log_sum_of_positive_parts(terms: list[Terms]) -> float:
     """Return the log of the sum of E[(X)_+] over all copies, which is at least E[S_+]."""
     total = sum(t.copies * float(t.probabilities @ np.maximum(t.values, 0.0)) for t in terms)
     return math.log(total) if total > 0.0 else -math.inf
+
+
+def mean_of_sum(terms: list[Terms], side: float) -> float:
+    """Return E[S], moved to a side by more than its rounding."""
+    mean = size = 0.0
+    for copies, values, probabilities in terms:
+        mean += copies * float(probabilities @ values)
+        size += copies * len(values) * float(probabilities @ np.abs(values))
+    return mean + side * UNIT * size
+
+
+def mean_exceeds_deviation(terms: list[Terms]) -> bool:
+    """Whether the sum has a mean above its standard deviation."""
+    _, variance = _mean_and_variance(terms, 0.0)
+    return mean_of_sum(terms, -1.0) > math.sqrt(variance)
 
 
 def tilt_to_zero(terms: list[Terms]) -> float:

@@ -2,30 +2,32 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from fastshuffle._background import BackgroundPair
+from fastshuffle._continuous import ContinuousLaw
 from fastshuffle._validation import check_count, check_pair, check_real
 from fastshuffle.bounds.common import RTOL, all_pairs, check_randomizer, upper_bound
-from fastshuffle.bounds.largest import HomogeneousLaw, LargestCurve
+from fastshuffle.bounds.largest import HomogeneousLaw, LargestCurve, Law, Pair
 from fastshuffle.bracket import BracketProfile, Curve
 from fastshuffle.randomizers import LocalRandomizer
+from fastshuffle.randomizers.continuous import ContinuousNoise
 
 BLANKET_SOURCE = "B. Balle, J. Bell, A. Gascon, K. Nissim, arXiv:1903.02837v2, privacy blanket"
 
 
-def blanket_laws(
-    randomizer: LocalRandomizer, pairs: Iterable[tuple[int, int]]
-) -> list[HomogeneousLaw]:
+def blanket_laws(randomizer: LocalRandomizer, pairs: Iterable[tuple[int, int]]) -> Sequence[Law]:
     """Return the privacy blanket and the laws of the differing user, for ordered pairs of inputs.
 
     The differing user holds a under Q and b under P for the pair (a, b).
     """
+    if isinstance(randomizer, ContinuousNoise):
+        return [ContinuousLaw(randomizer, a, b, None) for a, b in pairs]
     known: dict[tuple[int, int], HomogeneousLaw] = {}
     found = []
     for a, b in pairs:
         if (a, b) not in known:
             w_a, w_b, blanket = randomizer.shared_rows((a, b))
             losses = randomizer.merged((a, b)).log_ratios[1]
-            revealed = float((w_a - blanket).sum())  # of terms >= 0: 1 - blanket.sum() cancels
+            # of terms >= 0, where 1 - blanket.sum() cancels; either row may be rounded
+            revealed = float(max((w_a - blanket).sum(), (w_b - blanket).sum()))
             known[a, b] = HomogeneousLaw(blanket, w_b, w_a, revealed, float(losses.max()))
             known[b, a] = HomogeneousLaw(blanket, w_a, w_b, revealed, float(-losses.min()))
         found.append(known[a, b])
@@ -36,7 +38,7 @@ def _largest_over_pairs(
     randomizer: LocalRandomizer,
     pair: Sequence[int] | None,
     n: int,
-    curve_of: Callable[[BackgroundPair], Curve],
+    curve_of: Callable[[Pair], Curve],
 ) -> tuple[Curve, Curve]:
     """Return the curves of a pair, or that of the worst ordered pair for both directions."""
     if pair is None:

@@ -3,11 +3,12 @@
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from fastshuffle._background import BackgroundPair
+from fastshuffle._continuous import ContinuousLaw, ContinuousPair
 from fastshuffle._positive_part import Bracket
 from fastshuffle._typing import FloatArray
 from fastshuffle.bracket import Curve
@@ -44,6 +45,10 @@ class HomogeneousLaw(NamedTuple):
             revealed=self.revealed,
             loss=self.loss,
         )
+
+
+Law: TypeAlias = HomogeneousLaw | ContinuousLaw
+Pair: TypeAlias = BackgroundPair | ContinuousPair
 
 
 class ChernoffBounds:
@@ -145,6 +150,17 @@ class ChernoffBounds:
         return np.where(self._largest(np.abs(steps)) < 0.5, small, large)
 
 
+class ChernoffCurves:
+    """Chernoff bounds of laws that have no finite list of values, one by one."""
+
+    def __init__(self, curves: Sequence[Curve]) -> None:
+        self._curves = curves
+
+    def at(self, epsilon: float) -> FloatArray:
+        """Return an upper bound of log delta for each law."""
+        return np.array([curve.at(epsilon).upper for curve in self._curves])
+
+
 class LargestCurve:
     """The pointwise largest upper end of the curves of some homogeneous laws.
 
@@ -153,11 +169,15 @@ class LargestCurve:
     is left out changes no result.
     """
 
-    def __init__(
-        self, laws: Sequence[HomogeneousLaw], n: int, curve_of: Callable[[BackgroundPair], Curve]
-    ) -> None:
-        self._curves = [curve_of(law.among(n)) for law in laws]
-        self._chernoff = ChernoffBounds(laws, n)
+    def __init__(self, laws: Sequence[Law], n: int, curve_of: Callable[[Pair], Curve]) -> None:
+        pairs = [law.among(n) for law in laws]
+        self._curves = [curve_of(pair) for pair in pairs]
+        finite = [law for law in laws if isinstance(law, HomogeneousLaw)]
+        self._chernoff: ChernoffBounds | ChernoffCurves = (
+            ChernoffBounds(finite, n)
+            if len(finite) == len(laws)
+            else ChernoffCurves([pair.chernoff_curve() for pair in pairs])
+        )
 
     def at(self, epsilon: float) -> tuple[float, int]:
         """Return the largest upper end of log delta, and the place of its law."""

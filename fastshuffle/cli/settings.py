@@ -21,6 +21,7 @@ from fastshuffle.randomizers import (
     discretized_laplace,
     hadamard_response,
     k_randomized_response,
+    laplace,
     optimized_local_hashing,
     optimized_unary_encoding,
     subset_selection,
@@ -38,7 +39,7 @@ class _Mechanism(NamedTuple):
 
 
 _MECHANISMS = {
-    form.partition(":")[0]: _Mechanism(form, factory)
+    form.split(":")[0].rstrip("["): _Mechanism(form, factory)
     for form, factory in (
         ("rr", binary_randomized_response),
         ("krr:K", k_randomized_response),
@@ -48,7 +49,8 @@ _MECHANISMS = {
         ("hadamard:K", hadamard_response),
         ("blh:K", binary_local_hashing),
         ("olh:K[:G]", optimized_local_hashing),
-        ("laplace:LEVELS", discrete_laplace),
+        ("laplace[:INPUTS]", laplace),
+        ("discrete-laplace:LEVELS", discrete_laplace),
         ("binned-laplace:INPUTS[:BINS]", _binned_laplace),
     )
 }

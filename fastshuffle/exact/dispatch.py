@@ -11,6 +11,7 @@ from fastshuffle.exact.lattice import LatticeProfile, lattice_profile
 from fastshuffle.exact.worst_case import WorstCaseProfile
 from fastshuffle.experiment import ShuffleExperiment
 from fastshuffle.randomizers import LocalRandomizer
+from fastshuffle.randomizers.continuous import ContinuousNoise
 
 _RTOL = Interval(1e-9, 0.5, "in [1e-9, 0.5]")
 _MOST_LATTICE_OUTPUTS = 4
@@ -102,13 +103,13 @@ def exact_profile(
         raise TypeError(f"experiment must be a ShuffleExperiment, got {type(experiment).__name__}")
     tolerance = check_real("rtol", rtol, _RTOL)
     held = list(experiment.others)
+    if isinstance(experiment.randomizer, ContinuousNoise) and len(held) <= 1:
+        return homogeneous_profile(experiment, tolerance)
     merged = experiment.randomizer.merged((*experiment.pair, *held))
     if merged.rows.shape[1] <= 2:
         return ExactProfile(experiment, merged)
     if len(held) <= 1:
-        if not held:  # n = 1: any background will do
-            merged = experiment.randomizer.merged((*experiment.pair, experiment.pair[0]))
-        return homogeneous_profile(experiment, merged, tolerance)
+        return homogeneous_profile(experiment, tolerance)
     if set(held) <= set(experiment.pair) and merged.rows.shape[1] <= _MOST_LATTICE_OUTPUTS:
         return lattice_profile(experiment)
     raise UnsupportedSettingError(
@@ -196,7 +197,8 @@ def worst_case_profile(
     checked = check_randomizer(randomizer)
     users = check_count("n", n, minimum=1)
     inputs = checked.representative_inputs()
-    if len(inputs) == checked.n_inputs and checked.merged(inputs).rows.shape[1] <= 2:
+    finite = not isinstance(checked, ContinuousNoise)
+    if finite and len(inputs) == checked.n_inputs and checked.merged(inputs).rows.shape[1] <= 2:
         return BinaryWorstCase(checked, users, _check_rtol(rtol, 1e-6))
     return GeneralWorstCase(checked, users, _check_rtol(rtol, 1e-3))
 

@@ -5,13 +5,13 @@ from typing import final
 
 import numpy as np
 
-from fastshuffle._background import BackgroundPair
 from fastshuffle._supporting_lines import highest_supporting_line
 from fastshuffle._typing import Direction, FloatArray
+from fastshuffle._validation import UnsupportedSettingError
 from fastshuffle.bounds.blanket import BLANKET_SOURCE, blanket_laws
 from fastshuffle.bounds.common import all_pairs
 from fastshuffle.bounds.largest import LargestCurve
-from fastshuffle.exact.homogeneous import underflows
+from fastshuffle.exact.homogeneous import homogeneous_law
 from fastshuffle.exact.worst_case import WorstCaseProfile, WorstDataset
 from fastshuffle.experiment import ShuffleExperiment
 from fastshuffle.randomizers import LocalRandomizer
@@ -49,17 +49,13 @@ class GeneralWorstCase(WorstCaseProfile):
     def _below(self, epsilon: float, place: int) -> tuple[float, int]:
         """Return the largest lower bound for a pair over the inputs of the others, and which."""
         a, b = self._pairs[place]
-        loss = self._laws[place].loss
         best, others = -math.inf, a
         for z in sorted({a, b, *self._randomizer.representative_inputs()}):
-            merged = self._randomizer.merged((a, b, z))
-            if underflows(merged):  # what cannot be computed is no lower bound
+            try:
+                law = homogeneous_law(self._randomizer, a, b, z)
+            except UnsupportedSettingError:  # what cannot be computed is no lower bound
                 continue
-            null, alternative, background = merged.rows
-            law = BackgroundPair(
-                background, alternative, null, n=self._n, losses=merged.log_ratios[1], loss=loss
-            )
-            value = law.curve(self._rtol).at(epsilon).lower
+            value = law.among(self._n).curve(self._rtol).at(epsilon).lower
             if value > best:
                 best, others = value, z
         return best, others

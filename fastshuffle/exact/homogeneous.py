@@ -4,12 +4,14 @@ import math
 
 import numpy as np
 
-from fastshuffle._background import BackgroundPair
+from fastshuffle._continuous import ContinuousLaw
 from fastshuffle._validation import UnsupportedSettingError
+from fastshuffle.bounds.largest import HomogeneousLaw
 from fastshuffle.bracket import BracketProfile
 from fastshuffle.experiment import ShuffleExperiment
 from fastshuffle.profile import Validity
 from fastshuffle.randomizers import LocalRandomizer, MergedRows
+from fastshuffle.randomizers.continuous import ContinuousNoise
 
 _SMALLEST_PROBABILITY = float(np.finfo(np.float64).tiny)
 
@@ -32,21 +34,30 @@ def require_no_underflow(randomizer: LocalRandomizer, merged: MergedRows) -> Non
         )
 
 
-def homogeneous_profile(
-    experiment: ShuffleExperiment, merged: MergedRows, rtol: float
-) -> BracketProfile:
-    """Return the bracketed profile of an experiment whose others all hold one input.
-
-    ``merged`` has the rows of the differing user in the first and in the second dataset and of
-    the others, in this order.
-    """
-    first, second, others = merged.rows
-    require_no_underflow(experiment.randomizer, merged)
+def homogeneous_law(
+    randomizer: LocalRandomizer, a: int, b: int, others: int
+) -> HomogeneousLaw | ContinuousLaw:
+    """Return the law of a differing user who holds a under Q and b under P, and of the others."""
+    if isinstance(randomizer, ContinuousNoise):
+        return ContinuousLaw(randomizer, a, b, others)
+    merged = randomizer.merged((a, b, others))
+    require_no_underflow(randomizer, merged)
+    null, alternative, background = merged.rows
     losses = merged.log_ratios[1]
-    forward = BackgroundPair(others, second, first, n=experiment.n, losses=losses)
-    reverse = BackgroundPair(others, first, second, n=experiment.n, losses=-losses)
+    return HomogeneousLaw(background, alternative, null, 0.0, float(losses.max()), losses)
+
+
+def homogeneous_profile(experiment: ShuffleExperiment, rtol: float) -> BracketProfile:
+    """Return the bracketed profile of an experiment whose others all hold one input."""
+    a, b = experiment.pair
+    # if there are no others, any background will do
+    held = next(iter(experiment.others), a)
+    forward, reverse = (
+        homogeneous_law(experiment.randomizer, *pair, held).among(experiment.n).curve(rtol)
+        for pair in ((a, b), (b, a))
+    )
     return BracketProfile(
-        {"forward": forward.curve(rtol), "reverse": reverse.curve(rtol)},
+        {"forward": forward, "reverse": reverse},
         n=experiment.n,
         validity=Validity.UPPER_BOUND,
         method=(

@@ -5,6 +5,7 @@ from fastshuffle.randomizers.binary import (
     asymmetric_randomized_response,
     binary_randomized_response,
 )
+from fastshuffle.randomizers.continuous import gaussian, laplace
 from fastshuffle.randomizers.frequency import FrequencyRandomizer
 from fastshuffle.randomizers.gaussian import discretized_gaussian
 from fastshuffle.randomizers.hadamard import hadamard_response
@@ -28,8 +29,10 @@ __all__ = [
     "discrete_laplace",
     "discretized_gaussian",
     "discretized_laplace",
+    "gaussian",
     "hadamard_response",
     "k_randomized_response",
+    "laplace",
     "optimized_local_hashing",
     "optimized_unary_encoding",
     "rappor",

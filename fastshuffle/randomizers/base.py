@@ -260,6 +260,15 @@ class LocalRandomizer(ABC):
         return hash((type(self).__name__, self._key()))
 
 
+def pairs_up_to_reflection(n_inputs: int) -> tuple[tuple[int, int], ...]:
+    """Return ordered pairs of inputs, one of each that reversing the order of all inputs joins.
+
+    For noise on an interval that is symmetric about its middle.
+    """
+    pairs = permutations(range(n_inputs), 2)
+    return tuple((a, b) for a, b in pairs if (a, b) <= (n_inputs - 1 - a, n_inputs - 1 - b))
+
+
 def _short(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 

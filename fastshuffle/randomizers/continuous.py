@@ -9,7 +9,7 @@ import numpy as np
 
 from fastshuffle._typing import BoolArray, FloatArray, IntArray
 from fastshuffle._validation import NONNEGATIVE_FINITE, Interval, check_count, check_real
-from fastshuffle.randomizers.base import LocalRandomizer
+from fastshuffle.randomizers.base import LocalRandomizer, pairs_up_to_reflection
 from fastshuffle.randomizers.gaussian import DiscretizedGaussian
 from fastshuffle.randomizers.laplace import DiscretizedLaplace
 
@@ -63,6 +63,10 @@ class ContinuousNoise(LocalRandomizer):
     def n_inputs(self) -> int:
         """Number of inputs, which are 0, 1, ..., n_inputs - 1."""
         return self._n_inputs
+
+    def representative_pairs(self) -> tuple[tuple[int, int], ...]:
+        """Return ordered pairs of inputs, one of each that a reflection of the interval joins."""
+        return pairs_up_to_reflection(self._n_inputs)
 
     @abstractmethod
     def cells(self, inputs: tuple[int, ...], fineness: int, reach: float) -> Cells:
@@ -218,7 +222,8 @@ def laplace(epsilon0: float, n_inputs: int = 2) -> Laplace:
     >>> noise = fs.laplace(1.0)
     >>> e = fs.ShuffleExperiment(noise, 10_000, others={0: 9_999})
     >>> lower, upper = fs.exact_profile(e).bounds(0.03)
-    >>> print(f"{lower:.3g} {upper:.3g}")
+    >>> print(f"{lower:.2e} {upper:.2e}")
+    1.68e-06 1.68e-06
     """
     return Laplace(
         check_count("n_inputs", n_inputs, minimum=2, maximum=_MOST_INPUTS),
@@ -270,7 +275,8 @@ def gaussian(sigma: float, n_inputs: int = 2) -> Gaussian:
     >>> noise = fs.gaussian(1.0)
     >>> e = fs.ShuffleExperiment(noise, 10_000, others={0: 9_999})
     >>> lower, upper = fs.exact_profile(e).bounds(0.03)
-    >>> print(f"{lower:.3g} {upper:.3g}")
+    >>> print(f"{lower:.2e} {upper:.2e}")
+    5.40e-05 5.40e-05
     """
     return Gaussian(
         check_count("n_inputs", n_inputs, minimum=2, maximum=_MOST_INPUTS),

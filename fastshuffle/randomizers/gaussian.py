@@ -8,7 +8,7 @@ import numpy as np
 
 from fastshuffle._typing import FloatArray, IntArray
 from fastshuffle._validation import Interval, check_real
-from fastshuffle.randomizers.base import LocalRandomizer
+from fastshuffle.randomizers.base import LocalRandomizer, pairs_up_to_reflection
 from fastshuffle.randomizers.laplace import check_ladder, distances_of_bins
 from fastshuffle.randomizers.merging import MergedRows, merge_log_columns
 
@@ -57,6 +57,10 @@ class DiscretizedGaussian(LocalRandomizer):
         """
         near, far = np.zeros(1), np.array([float(self._n_bins)])
         return -float(self._log_ratios(far, near, outer=True)[0])
+
+    def representative_pairs(self) -> tuple[tuple[int, int], ...]:
+        """Return ordered pairs of inputs, one of each that a reflection of the interval joins."""
+        return pairs_up_to_reflection(self._n_inputs)
 
     @property
     def _n_bins(self) -> int:
@@ -196,8 +200,8 @@ def discretized_gaussian(
     >>> print(f"{noise.epsilon0:.9f}")
     3.090037153
     >>> noise.merged_rows((0, 2)).round(6)
-    array([[0.341345, 0.135905, 0.5     , 0.02275 ],
-           [0.135905, 0.341345, 0.02275 , 0.5     ]])
+    array([[0.5     , 0.341345, 0.135905, 0.02275 ],
+           [0.02275 , 0.135905, 0.341345, 0.5     ]])
     """
     size, stride = check_ladder(n_inputs, bins_per_step, _MOST_BINS)
     return DiscretizedGaussian(check_real("sigma", sigma, _SIGMA), size, stride)

@@ -9,7 +9,7 @@ import numpy as np
 
 from fastshuffle._typing import FloatArray, IntArray
 from fastshuffle._validation import NONNEGATIVE_FINITE, check_count, check_real
-from fastshuffle.randomizers.base import LocalRandomizer
+from fastshuffle.randomizers.base import LocalRandomizer, pairs_up_to_reflection
 from fastshuffle.randomizers.merging import MergedRows, merge_log_columns
 
 __all__ = ["discrete_laplace", "discretized_laplace"]
@@ -38,6 +38,10 @@ class ClampedLaplace(LocalRandomizer):
     def epsilon0(self) -> float:
         """Local privacy parameter: the largest log ratio, between the two ends of the range."""
         return self._epsilon0
+
+    def representative_pairs(self) -> tuple[tuple[int, int], ...]:
+        """Return ordered pairs of inputs, one of each that a reflection of the interval joins."""
+        return pairs_up_to_reflection(self._n_inputs)
 
     @property
     def _n_steps(self) -> int:
