@@ -236,6 +236,8 @@ class PrivacyProfile(abc.ABC):
         which = check_direction(direction)
         epsilons, shape = check_reals("epsilon", epsilon, NONNEGATIVE)
         lower, upper = self._log_bounds(epsilons, which)
+        if not (lower <= upper).all():
+            raise ArithmeticError(f"the bounds came out in the wrong order: {lower!r}, {upper!r}")
         return _shaped(np.exp(lower), shape), _shaped(np.minimum(np.exp(upper), 1.0), shape)
 
     def trade_off(self, alpha: npt.ArrayLike, *, direction: Direction = "both") -> Any:

@@ -68,10 +68,16 @@ class TestRepresentativePairs:
         assert len(pairs) == 1 + (1 < randomizer.block_size - 1 < randomizer.n_inputs)
         assert all(max(pair) < randomizer.n_inputs for pair in pairs)
 
-    @pytest.mark.parametrize("randomizer", [DENSE, LEVELS], ids=repr)
-    def test_a_matrix_needs_all(self, randomizer):
-        expected = set(itertools.permutations(range(randomizer.n_inputs), 2))
-        assert set(randomizer.representative_pairs()) == expected
+    def test_a_matrix_needs_all(self):
+        expected = set(itertools.permutations(range(DENSE.n_inputs), 2))
+        assert set(DENSE.representative_pairs()) == expected
+
+    @pytest.mark.parametrize("randomizer", [LEVELS, fs.laplace(1.0, 4)], ids=repr)
+    def test_noise_on_an_interval_needs_one_of_two_reflections(self, randomizer):
+        pairs = randomizer.representative_pairs()
+        reflected = {(3 - a, 3 - b) for a, b in pairs}
+        assert set(pairs) | reflected == set(itertools.permutations(range(4), 2))
+        assert not set(pairs) & reflected
 
 
 class TestLargest:

@@ -1,8 +1,12 @@
 """The privacy blanket: what all inputs share hides the one that differs."""
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 
+import numpy as np
+
 from fastshuffle._continuous import ContinuousLaw
+from fastshuffle._typing import FloatArray
 from fastshuffle._validation import check_count, check_pair, check_real
 from fastshuffle.bounds.common import RTOL, all_pairs, check_randomizer, upper_bound
 from fastshuffle.bounds.largest import HomogeneousLaw, LargestCurve, Law, Pair
@@ -10,6 +14,8 @@ from fastshuffle.bracket import BracketProfile, Curve
 from fastshuffle.randomizers import LocalRandomizer
 from fastshuffle.randomizers.continuous import ContinuousNoise
 
+# Rounding of a log ratio of two rounded probabilities, for each unit of their logarithms.
+_LOG_ROUNDING = 2e-14
 BLANKET_SOURCE = "B. Balle, J. Bell, A. Gascon, K. Nissim, arXiv:1903.02837v2, privacy blanket"
 
 
@@ -28,10 +34,41 @@ def blanket_laws(randomizer: LocalRandomizer, pairs: Iterable[tuple[int, int]]) 
             losses = randomizer.merged((a, b)).log_ratios[1]
             # of terms >= 0, where 1 - blanket.sum() cancels; either row may be rounded
             revealed = float(max((w_a - blanket).sum(), (w_b - blanket).sum()))
-            known[a, b] = HomogeneousLaw(blanket, w_b, w_a, revealed, float(losses.max()))
-            known[b, a] = HomogeneousLaw(blanket, w_a, w_b, revealed, float(-losses.min()))
+            for pair, alternative, null, ratios in (
+                ((a, b), w_b, w_a, losses),
+                ((b, a), w_a, w_b, -losses),
+            ):
+                known[pair] = HomogeneousLaw(
+                    blanket,
+                    alternative,
+                    null,
+                    revealed,
+                    float(ratios.max()),
+                    _losses_of_columns(alternative, null, ratios),
+                )
         found.append(known[a, b])
     return found
+
+
+def _losses_of_columns(
+    alternative: FloatArray, null: FloatArray, log_ratios: FloatArray
+) -> FloatArray:
+    """Return for each column the log ratio that it must have, among the exact ones of the pair.
+
+    The two laws are rounded, which would move a loss of 1e-9 by 1e-7 of itself. Where several log
+    ratios are as close as that, the largest is on the safe side.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(alternative), np.log(null)
+        rounded = logs[0] - logs[1]
+        sizes = np.abs(logs[0]) + np.abs(logs[1])
+    told = (alternative > 0.0) | (null > 0.0)
+    slack = _LOG_ROUNDING * (1.0 + np.where(np.isfinite(sizes), sizes, 0.0))
+    exact = np.sort(log_ratios)
+    place = np.searchsorted(exact, rounded + slack, side="right") - 1
+    nearest = exact[np.maximum(place, 0)]
+    close = (nearest >= rounded - slack) | (rounded == math.inf)
+    return np.where(told, np.where(close, nearest, rounded + slack), 0.0)
 
 
 def _largest_over_pairs(
