@@ -195,7 +195,7 @@ class TestRefusals:
 
     def test_groups_beyond_what_numpy_draws(self):
         experiment = fs.ShuffleExperiment(fs.binary_randomized_response(1.0), 2**50, k=0)
-        with pytest.raises(ValueError, match=r"at most 2\*\*40 times for a simulation, got"):
+        with pytest.raises(ValueError, match=r"at most 2\*\*48 times for a simulation, got"):
             PairLaws(experiment, "reverse")
 
     def test_probabilities_that_underflow(self):

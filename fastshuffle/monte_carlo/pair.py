@@ -14,9 +14,9 @@ from fastshuffle.experiment import ShuffleExperiment
 Side = Literal["forward", "reverse"]
 SIDES: tuple[Side, Side] = ("forward", "reverse")
 
-# Beyond this numpy's rejection sampler of a binomial decides by differences of numbers of size n
-# whose rounding, n * 1e-16, is no longer small beside the exponent of an acceptance probability.
-LARGEST_GROUP = 2**40
+# numpy's rejection sampler of a binomial takes its last decision by a difference of numbers of size
+# n in the exponent of an acceptance probability: beyond this the rounding of it is above 0.06.
+LARGEST_GROUP = 2**48
 # The nodes of a Fourier transform in four variables: some hundred thousand a histogram.
 _MOST_LABELS = 5
 
@@ -27,7 +27,7 @@ class PairLaws:
     Parameters
     ----------
     experiment : ShuffleExperiment
-        Some other users, at most 2**40 of them at one input, of at most 5 inputs with different
+        Some other users, at most 2**48 of them at one input, of at most 5 inputs with different
         rows unless the outputs form 2 groups.
     side : {"forward", "reverse"}
         Reverse exchanges P and Q.
@@ -178,7 +178,7 @@ def _require_feasible(held: list[tuple[int, FloatArray]], n_outputs: int) -> Non
     largest = max(count for count, _ in held)
     if largest > LARGEST_GROUP:
         raise UnsupportedSettingError(
-            f"others must hold each input at most 2**40 times for a simulation, got {largest}; "
+            f"others must hold each input at most 2**48 times for a simulation, got {largest}; "
             "numpy draws no exact binomial counts beyond"
         )
     if len(held) > _MOST_LABELS and n_outputs > 2:

@@ -34,7 +34,7 @@ def monte_carlo_profile(  # noqa: PLR0913 - keywords
     ----------
     experiment : ShuffleExperiment
         The two datasets. The others hold at most 5 inputs with different rows, unless all outputs
-        that occur form 2 groups, each at most 2**40 times, and at least one other user exists.
+        that occur form 2 groups, each at most 2**48 times, and at least one other user exists.
     n_samples : int
         How many histograms to draw, from 2 to 1e13, half of them for either direction.
     rng : numpy.random.Generator
@@ -100,7 +100,7 @@ def monte_carlo_profile(  # noqa: PLR0913 - keywords
     **Accuracy**: the interval at the target has a relative half-width of a few percent for a
     million samples and deltas of any size where weights are bounded
     (``tests/test_monte_carlo.py``); coverage is measured in ``validation/coverage.py``. Of a loss
-    the relative rounding is below 1e-8 for n <= 1e12.
+    the relative rounding is below 1e-8.
 
     **Cost**: about two microseconds a sample and processor for others at two inputs and three
     outputs, at any n; half a microsecond for one input; 40 for three inputs, and about 25 times

@@ -66,7 +66,7 @@ class Simulation:
     ----------
     experiment : ShuffleExperiment
         The two datasets. The others hold at most 5 inputs with different rows, unless all outputs
-        that occur form 2 groups, each at most 2**40 times, and at least one other user exists.
+        that occur form 2 groups, each at most 2**48 times, and at least one other user exists.
     target_epsilon : float, optional
         Where the estimate is to be sharpest, >= 0 and finite. At most one target is given.
     target_delta : float, optional
