@@ -76,6 +76,9 @@ class TestAgainstExactValues:
             for epsilon in profile.epsilons[direction][::13].tolist():
                 low, high = exact.bounds(epsilon, direction=direction)
                 assert_near(profile, epsilon, direction, low, high)
+        # the weights are bounded by some times delta for every composition
+        lower, upper = profile.bounds(exact.epsilon(1e-9))
+        assert upper < 1.6 * lower
         lower, upper = profile.epsilon_bounds([1e-6, 1e-9])
         assert (lower <= exact.epsilon([1e-6, 1e-9])).all()
         assert (exact.epsilon([1e-6, 1e-9]) <= upper).all()

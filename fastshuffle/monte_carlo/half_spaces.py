@@ -16,18 +16,27 @@ The half-spaces, for the others at a single input z with ratio r = (W_b - exp(ep
 
 - ``s = r, c = 0``, exactly, since ``P - exp(epsilon) Q`` is proportional to ``sum_y N_y r_y``.
 
-For k of the others at b and the rest at a, with w = W_b / W_a and e_k the elementary symmetric
-polynomial of the ratios of the messages, exp(L) is ``((k + 1) / (n - k)) e_{k+1} / e_k``:
+For k of the others at b and j = n - 1 - k at a, write x for the ratios w = W_b / W_a of the
+messages, e_k for their elementary symmetric polynomials, e_k^i for those without message i, and
+r_k = e_k / e_{k-1}. Then exp(L) is ``r_{k+1} (k + 1) / (j + 1)``, and
 
-- ``s = w / (C + w), c = k + 1 / (k + 2)`` with ``C = exp(epsilon) (n - k) / (k + 1)``: the ratio
-  is C times that of the masses of k + 1 and k of independent trials with probabilities s, so
-  L > epsilon if and only if the mass of k + 1 is the larger, and then the mode, which by Darroch
-  [1]_ is near the mean, is above k. Raising epsilon to L lowers each s by f s (1 - s) at least.
-- ``s = w, c = n exp(epsilon)``: by Newton's inequalities exp(L) is at most the mean of w.
-- ``s = -1 / w, c = -(n - j) exp(-epsilon) - j max(1 / w)``, j = n - 1 - k, from
-  ``(j + 1) e_{j+1} >= e_j (sum 1 / w - j max(1 / w))`` in the variables 1 / w.
+    (k + 1) r_{k+1} = sum_i x_i (1 - p_i),    p_i = x_i / (x_i + e_k^i / e_{k-1}^i).
 
-The second is sharp for small k, the third for large k, the first in between.
+- ``s = w rho / (rho + w), c = (j + 1) exp(epsilon)``, ``rho = (c + max w) / k``. For e_k^i /
+  e_{k-1}^i is at most r_k, and k r_k at most (k + 1) r_{k+1} + max w, since the p_i of k - 1 are
+  smaller and sum to one less. s is concave in rho, which gives ``g = c min rho / (rho + w)``.
+- ``s = -v rho / (rho + v), c = -(n - j) exp(-epsilon)``, with v = 1 / w, in whose terms exp(-L) is
+  the same ratio for j. There Newton's inequality bounds the ratio without a message from below: by
+  the root rho of ``rho (kappa rho + v) = r (rho + v)``, r = exp(-epsilon) (n - j) / (j + 1),
+  ``kappa = j (n - 1 - j) / ((j + 1) (n - j))``. As rho is convex in r, the gain is
+  ``g = -c min kappa rho / (kappa rho + v)``.
+- ``s = w / (C + w), c = k + 1 / (k + 2)`` with ``C = exp(epsilon) (j + 1) / (k + 1)``, also where a
+  ratio is infinite: r_{k+1} is C times the ratio of the masses of k + 1 and k of independent trials
+  of probabilities s, so L > epsilon if and only if the mass of k + 1 is the larger; then the mode,
+  which by Darroch [1]_ is near the mean, is above k. Raising epsilon to L lowers each s by
+  f s (1 - s) at least.
+
+The first two are sharp at every k and j from 1 on.
 
 For any other composition none is known. There the score is that of the regression of the loss on
 the counts, ``Sigma^+ (W_b - W_a)`` with Sigma the mean covariance of a message of the others: the
@@ -86,19 +95,33 @@ def half_spaces(laws: PairLaws, epsilon: float) -> list[HalfSpace]:
         return []
     k, j = at["own"][0], at["opposite"][0]
     found = []
+    if opposite.all():
+        ratio = own / opposite
+        threshold = (j + 1.0) * factor
+        rho = (threshold + float(ratio.max())) / k
+        gain = threshold * float((rho / (rho + ratio)).min())
+        found.append(HalfSpace(ratio * rho / (rho + ratio), threshold, gain, largest))
+    if own.all():
+        inverse = opposite / own
+        threshold = (n - j) / factor
+        r = threshold / (j + 1.0)
+        kappa = j * (n - 1.0 - j) / ((j + 1.0) * (n - j))
+        root = _positive_root(inverse - r, kappa, r * inverse)
+        gain = threshold * float((kappa * root / (kappa * root + inverse)).min())
+        found.append(HalfSpace(-inverse * root / (root + inverse), -threshold, gain, largest))
     # w / (C + w) without the ratio itself, which may be infinite
     ones = (k + 1.0) * own
     zeros = factor * (j + 1.0) * opposite
     scores = ones / (ones + zeros)
     spread = float((scores * (zeros / (ones + zeros))).min())
     found.append(HalfSpace(scores, k + 1.0 / (k + 2.0), n * spread, largest))
-    if opposite.all():
-        found.append(HalfSpace(own / opposite, n * factor, n * factor, largest))
-    if own.all():
-        inverse = opposite / own
-        left = (n - j) / factor
-        found.append(HalfSpace(-inverse, -left - j * float(inverse.max()), left, largest))
     return found
+
+
+def _positive_root(b: FloatArray, a: float, c: FloatArray) -> FloatArray:
+    """Return the positive root of ``a x**2 + b x - c``, a and c > 0, without cancellation."""
+    size = np.sqrt(b * b + 4.0 * a * c)
+    return np.where(b > 0.0, 2.0 * c / (size + np.abs(b)), (size - b) / (2.0 * a))
 
 
 def _tilted_sums(

@@ -47,7 +47,9 @@ def mean_bounds(
     A mean is refused where the log of the wealth against it is above ``log_wealth`` >= 0, which is
     ``log(U / alpha)`` or ``log(1 / alpha)`` for an error of at most alpha at either end.
     """
-    psi = -np.log1p(-bets) - bets
+    # without cancellation where the bet is small
+    series = bets * bets * (0.5 + bets * (1.0 / 3.0 + 0.25 * bets))
+    psi = np.where(bets < 1e-4, series, -np.log1p(-bets) - bets)
     a = psi * n
 
     def roots(sign: float) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -58,7 +60,7 @@ def mean_bounds(
 
     b, c, square = roots(1.0)
     root = np.sqrt(np.maximum(square, 0.0))
-    larger = np.where(b < 0.0, c / (np.minimum(b, 0.0) - root - 1e-300), (b + root) / a)
+    larger = np.where(b < 0.0, c / (np.minimum(b, -1e-300) - root), (b + root) / a)
     low = np.where(square > 0.0, larger, 0.0)
     b, c, square = roots(-1.0)
     high = np.where(square > 0.0, c / (b + np.sqrt(np.maximum(square, 0.0))), 1.0)
