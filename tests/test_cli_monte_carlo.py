@@ -137,7 +137,7 @@ class TestSimulate:
         (tmp_path / "s.json").write_text("{}")
         code, _, err = command("simulate", *FIXED, "--delta", "1e-6", *FEW, "--state", "s.json")
         assert code == 2
-        assert err[0].startswith("error: text must be the state of a simulation")
+        assert "s.json: text must be the state of a simulation" in err[0]
         assert (tmp_path / "s.json").read_text() == "{}"
 
     def test_too_few_samples(self, command):

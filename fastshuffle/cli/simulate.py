@@ -128,7 +128,8 @@ def _simulation(
     if state is not None and state.exists():
         with file_errors("--state", state):
             text = state.read_text(encoding="utf-8")
-        return Simulation.from_json(experiment, text)
+        with input_errors(f"--state {state}: "):
+            return Simulation.from_json(experiment, text)
     smallest = min((value for value in deltas if value > 0.0), default=None)
     target = (
         {"target_epsilon": max(epsilons, default=0.0)}

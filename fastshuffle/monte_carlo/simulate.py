@@ -94,8 +94,9 @@ def monte_carlo_profile(  # noqa: PLR0913 - keywords
 
     *Intervals* for delta hold at all epsilons of the grid and in both directions at once, with the
     error split evenly; between grid points they follow from monotonicity and from convexity in
-    exp(epsilon), and those for epsilon, the trade-off function and the divergences from the band
-    (`fastshuffle.monte_carlo.intervals`).
+    exp(epsilon), and those for epsilon, the trade-off function and the divergences from the band.
+    They are intervals of bets (`fastshuffle.monte_carlo.intervals`), sharpened by one random number
+    that is drawn with the samples.
 
     **Accuracy**: the interval at the target has a relative half-width of a few percent for a
     million samples and deltas of any size where weights are bounded
