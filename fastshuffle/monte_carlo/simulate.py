@@ -6,8 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fastshuffle.experiment import ShuffleExperiment
+from fastshuffle.monte_carlo.execution import Progress
 from fastshuffle.monte_carlo.profile import MonteCarloProfile
-from fastshuffle.monte_carlo.simulation import Progress, Simulation
+from fastshuffle.monte_carlo.simulation import Simulation
 
 __all__ = ["monte_carlo_profile"]
 

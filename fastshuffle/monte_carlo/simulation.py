@@ -1,11 +1,7 @@
 """A simulation: chunks of samples drawn anywhere, merged exactly, stopped and taken up at will."""
 
 import json
-import math
-import os
-from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from itertools import islice
 from typing import Any, NamedTuple, Self, final
 
@@ -25,13 +21,12 @@ from fastshuffle._validation import (
 from fastshuffle.experiment import ShuffleExperiment
 from fastshuffle.monte_carlo.aim import Aim, take_aim
 from fastshuffle.monte_carlo.band import Band
-from fastshuffle.monte_carlo.chunks import CHUNK, Sums, Task, pilot_deviations, run_chunk
+from fastshuffle.monte_carlo.chunks import Sums, Task, pilot_deviations, run_chunk
+from fastshuffle.monte_carlo.execution import Progress, pool_of, spawned
 from fastshuffle.monte_carlo.pair import SIDES, PairLaws, Side
 from fastshuffle.monte_carlo.profile import MonteCarloProfile
 
-__all__ = ["Progress", "Simulation"]
-
-Progress = Callable[[int, int], object]
+__all__ = ["Simulation"]
 
 TARGET_DELTA = Interval(1e-300, 1.0, "in [1e-300, 1]")
 CONFIDENCE = Interval(0.5, 1.0 - 1e-9, "in [0.5, 1 - 1e-9]")
@@ -40,7 +35,6 @@ _FORMAT = 1
 _MOST_SAMPLES = 10**13
 # Chunks handed out and not yet finished.
 _OUTSTANDING = 256
-_RETRIES = 10
 _MOST_EPSILONS = 4096
 # Samples of this many equal weights are the least that an interval at the target rests on.
 _LEAST_EFFECTIVE = 50.0
@@ -208,14 +202,14 @@ class Simulation:
             raise TypeError("workers must be given without executor")
         if workers is not None:
             workers = check_count("workers", workers, minimum=1, maximum=10**4)
-        with _pool(executor, workers) as pool:
+        with pool_of(executor, workers) as pool:
             self._run(pool, total, rng, progress)
 
     def _run(
         self, pool: Executor, total: int, rng: np.random.Generator, progress: Progress | None
     ) -> None:
         done = 0
-        waiting = _spawned(total, rng)
+        waiting = spawned(total, rng)
         running: dict[Future[dict[Side, Sums]], tuple[int, int]] = {}
 
         def hand_out() -> int:
@@ -427,32 +421,3 @@ def _checked_epsilons(epsilons: npt.ArrayLike) -> FloatArray:
     if not 1 <= values.size <= _MOST_EPSILONS:
         raise ValueError(f"epsilons must be 1 to {_MOST_EPSILONS} numbers, got {values.size}")
     return values
-
-
-def _spawned(
-    total: int, rng: np.random.Generator
-) -> Iterator[tuple[int, int, np.random.Generator]]:
-    """Yield the key, the size and the generator of every chunk."""
-    for _ in range(math.ceil(total / CHUNK)):
-        (child,) = rng.spawn(1)
-        key = int(child.integers(2**64, dtype=np.uint64))
-        yield key, min(CHUNK, total), child
-        total -= CHUNK
-
-
-@contextmanager
-def _pool(executor: Any, workers: int | None) -> Iterator[Executor]:
-    if executor is None:
-        threads = workers or os.cpu_count()
-        with ThreadPoolExecutor(threads) as pool:
-            yield pool
-    elif isinstance(executor, Executor):
-        yield executor
-    elif hasattr(executor, "get_executor"):  # a Client of dask.distributed
-        with executor.get_executor(pure=False, retries=_RETRIES) as pool:
-            yield pool
-    else:
-        raise TypeError(
-            "executor must be a concurrent.futures.Executor or a dask.distributed.Client, got "
-            f"{type(executor).__name__}"
-        )
