@@ -360,6 +360,45 @@ class TestSoundness:
         value = curve.delta(1.6978463374113373, direction="reverse")
         assert 1.40645976523e-32 * (1.0 - 1e-9) <= value <= 1.40645976523e-32 * (1.0 + 1e-8)
 
+    @pytest.mark.parametrize("epsilon0", [1e-9, 1e-6])
+    @pytest.mark.parametrize(
+        "factory",
+        [
+            lambda epsilon0: fs.symmetric_unary_encoding(epsilon0, 3),
+            lambda epsilon0: fs.optimized_unary_encoding(epsilon0, 100),
+            lambda epsilon0: fs.hadamard_response(epsilon0, 8),
+            lambda epsilon0: fs.binary_local_hashing(epsilon0, 5),
+        ],
+    )
+    def test_rows_that_nearly_agree(self, factory, epsilon0):
+        """Their losses are not those of the rounded rows: the bounds were below the truth."""
+        randomizer = factory(epsilon0)
+        curve = fs.worst_case_profile(randomizer, 1)
+        for share in (0.0, 0.3, 0.9):
+            epsilon = share * randomizer.epsilon0
+            lower, upper = curve.bounds(epsilon)
+            assert 0.0 < lower <= upper
+            for bound in (fs.blanket_profile, fs.chernoff_profile):
+                assert bound(randomizer, 1).delta(epsilon) >= lower
+
+    @pytest.mark.parametrize("n", [1, 50, 10**8])
+    def test_case_04_krr_of_a_large_epsilon0(self, n):
+        for k in (3, 10**6):
+            curve = fs.worst_case_profile(fs.k_randomized_response(300.0, k), n)
+            for delta in (1e-3, 1e-30):
+                epsilon = curve.epsilon(delta)
+                assert 299.0 < epsilon <= 300.0
+                lower, upper = curve.bounds(epsilon)
+                assert lower <= upper <= delta
+
+    def test_what_is_not_shared_is_the_larger_of_two_roundings(self):
+        """The rows sum to 1 but for rounding, and lack the blanket by two numbers."""
+        rows = [[0.9999999999990561, 9.439190474357932e-13],
+                [0.9999999999990342, 9.65831990278469e-13]]  # fmt: skip
+        curve = fs.blanket_profile(fs.Randomizer(rows), 3, pair=(0, 1))
+        value = curve.delta(0.018359590676468696, direction="forward")
+        assert 4.12583e-39 <= value <= 4.1263e-39
+
     @pytest.mark.parametrize("epsilon0", [0.25, 2.0, 20.0])
     @pytest.mark.parametrize("n", [1, 30, 10**4])
     def test_no_end_is_above_one(self, epsilon0, n):

@@ -139,7 +139,7 @@ class TestKnownSums:
         group = (12, values, [w / total for w in weights if w])
         assert_holds(bracket_of(group), of_integers(12, -1, weights), 1e-3)
 
-    @pytest.mark.parametrize("exponent", [-20, -12, -5])
+    @pytest.mark.parametrize("exponent", [-280, -100, -40, -20, -5])
     def test_tiny_probabilities(self, exponent):
         mass = 10.0**exponent
         for copies in (1, 3, 20):
@@ -154,6 +154,18 @@ class TestKnownSums:
         steep = (100, (-1.0, 1.0), (1.0 - 2.0**-20, 2.0**-20))
         assert enumerated(steep) < -460
         assert_holds(bracket_of(steep), enumerated(steep), 1e-3)
+
+    @pytest.mark.parametrize(
+        "group",
+        [
+            (100, (0.59375, 0.046875), (0.984375, 0.015625)),
+            (60, (0.0, 2.0), (0.0001912739729962474, 0.9998087260270038)),
+            (100, (-1.7273207373830306, 0.8756571088851453), (1.0, 7.058853778198644e-31)),
+        ],
+        ids=str,
+    )
+    def test_hardly_ever_or_nearly_always_positive(self, group):
+        assert_holds(bracket_of(group), enumerated(group), 1e-3)
 
 
 class TestEnds:
