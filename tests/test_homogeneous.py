@@ -230,6 +230,22 @@ class TestBruteForce:
             assert curve.trade_off(alpha) <= min(forward, reverse) * (1.0 + FEW_ROUNDINGS)
 
 
+def test_trade_off_of_both_is_the_smaller_error():
+    curve = of_rows(SMALL["only a"], 3, 0)
+    for alpha in (0.05, 0.25):
+        least = min(curve.trade_off(alpha, direction=direction) for direction in DIRECTIONS)
+        assert curve.trade_off(alpha) == least
+
+
+def test_a_bracket_of_exp_of_minus_3660():
+    """Rounding grows with the logarithm; the two ends must not cross."""
+    experiment = fs.ShuffleExperiment(
+        fs.Randomizer([[0.5, 0.3, 0.2], [0.2, 0.35, 0.45]]), 10**4, k=0
+    )
+    log_delta = fs.exact_profile(experiment).log_delta(0.4973597736523251, direction="forward")
+    assert -3661.0 < log_delta < -3659.0
+
+
 class TestExtremeRows:
     def test_identical_rows_lose_nothing(self):
         rows = [[0.5, 0.3, 0.2], [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]]
