@@ -17,7 +17,7 @@ Largest relative errors against 25-digit references that share no code with the 
 (`validation/reference/mp`). The cases are random and spread over all magnitudes: symmetric and
 asymmetric randomizers, probabilities from 1e-30 to 1 - 1e-30, nearly equal rows, all directions.
 "Limit" is what the documentation states; a later run fails above it, and above four times the
-recorded error.
+recorded error, or four hundredths of the limit if that is more, for other processors.
 
 - Logarithms (`log_delta` below -700, masses and tails below exp(-690)): the error of the logarithm,
   divided by the logarithm.
@@ -32,7 +32,7 @@ _LIMIT_NOTES = """\
 Each limit as a function, against its definition at many digits with the parameters that the profile
 holds; the distance of a limit from the exact curve is the matter of the claims. Deltas go down to
 1e-300; errors are divided by `1 + 2 |log delta| / 1000`, for what the last bits of epsilon and mu
-do. A later run fails above "limit on it", and above four times the recorded error.
+do. A later run fails above "limit on it", and as in the table before.
 """
 
 _CERTIFICATE_NOTES = """\
