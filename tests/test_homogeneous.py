@@ -237,13 +237,16 @@ def test_trade_off_of_both_is_the_smaller_error():
         assert curve.trade_off(alpha) == least
 
 
-def test_a_bracket_of_exp_of_minus_3660():
-    """Rounding grows with the logarithm; the two ends must not cross."""
+def test_rounding_of_far_tails_does_not_cross_the_ends():
+    """Rounding grows with the logarithm: this raised at a log delta of some thousands."""
     experiment = fs.ShuffleExperiment(
         fs.Randomizer([[0.5, 0.3, 0.2], [0.2, 0.35, 0.45]]), 10**4, k=0
     )
-    log_delta = fs.exact_profile(experiment).log_delta(0.4973597736523251, direction="forward")
-    assert -3661.0 < log_delta < -3659.0
+    curve = fs.exact_profile(experiment)
+    for direction in DIRECTIONS:
+        values = curve.log_delta(np.linspace(0.3, 0.8, 12), direction=direction)
+        assert (np.diff(values) < 0.0).all()
+        assert values[-1] < -2000.0
 
 
 class TestExtremeRows:
