@@ -99,6 +99,7 @@ def test_half_spaces_contain_all_larger_losses(rows, others, pair, side, epsilon
         if not loss > epsilon:
             continue
         excess = -math.expm1(epsilon - loss)
+        excess *= laws.scales(np.array([histogram], dtype=np.float64))[0]
         for scores, threshold, gain, largest in spaces:
             total = float(np.array(histogram) @ scores)
             assert excess <= largest * (1.0 + 1e-12)

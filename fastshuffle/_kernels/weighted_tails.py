@@ -32,12 +32,14 @@ def log_weight(counts, tilts):
 
 
 @kernel(
-    "(float64[:, ::1], float64[::1], float64[:, ::1], float64[::1], float64[::1], float64[:, ::1])"
+    "(float64[:, ::1], float64[::1], float64[::1], float64[:, ::1], float64[::1], float64[::1],"
+    " float64[:, ::1])"
 )
-def add_to_cells(histograms, losses, tilts, epsilons, log_units, sums):
+def add_to_cells(histograms, losses, scales, tilts, epsilons, log_units, sums):
     """Add samples to ``sums``, whose rows are the cells, and return the largest term of its cell.
 
-    The columns are the sums of w a, w b, (w a)**2, w a w b and (w b)**2.
+    ``scales`` are factors of the weights. The columns are the sums of w a, w b, (w a)**2, w a w b
+    and (w b)**2.
     """
     largest = 0.0
     last = epsilons.shape[0] - 1
@@ -54,7 +56,7 @@ def add_to_cells(histograms, losses, tilts, epsilons, log_units, sums):
             else:
                 high = middle
         gap = loss - epsilons[low]
-        weight = math.exp(log_weight(histograms[h], tilts) - log_units[low])
+        weight = scales[h] * math.exp(log_weight(histograms[h], tilts) - log_units[low])
         near = -weight * math.expm1(-gap)
         far = weight * math.exp(-gap)
         largest = max(largest, near)

@@ -132,7 +132,10 @@ def draw_cells(task: Task, size: int, rng: np.random.Generator) -> FloatArray:
             losses = laws.losses(histograms)
             if np.isnan(losses).any():
                 raise ArithmeticError("the privacy loss of a histogram came out as nan")
-            term = add_to_cells(histograms, losses, aim.tilts, aim.epsilons, aim.log_units, cells)
+            scales = laws.scales(histograms)
+            term = add_to_cells(
+                histograms, losses, scales, aim.tilts, aim.epsilons, aim.log_units, cells
+            )
             largest = max(largest, term)
     if np.array_equal(aim.log_limits, aim.log_units) and not largest <= _LARGEST_TERM:
         raise ArithmeticError(f"a weighted term is {largest!r} times its bound")

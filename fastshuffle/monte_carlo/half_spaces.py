@@ -12,9 +12,10 @@ and so the term ``exp(K - theta s . N) f`` of delta is at most ``exp(K - theta c
 or less where the largest f is below ``1 / (theta g)``. That is within a small factor of delta, and
 the tilt that makes it smallest is the one to use.
 
-The half-spaces, for the others at a single input z with ratio r = (W_b - exp(epsilon) W_a) / W_z:
+If the others hold a single input z, all n messages are drawn from W_z, and P is the mean A of the
+ratios W_b / W_z of the messages times that law. Then f stands for A f, which is exactly s . N / n:
 
-- ``s = r, c = 0``, exactly, since ``P - exp(epsilon) Q`` is proportional to ``sum_y N_y r_y``.
+- ``s = (W_b - exp(epsilon) W_a) / W_z, c = 0, g = n``.
 
 For k of the others at b and j = n - 1 - k at a, write x for the ratios w = W_b / W_a of the
 messages, e_k for their elementary symmetric polynomials, e_k^i for those without message i, and
@@ -85,8 +86,8 @@ def half_spaces(laws: PairLaws, epsilon: float) -> list[HalfSpace]:
     own, opposite = laws.own, laws.opposite
     if len(laws.held) == 1:
         beta, alpha = laws.ratios.T
-        gain = n * max(float(beta.min()), factor * float(alpha.min()))
-        return [HalfSpace(beta - factor * alpha, 0.0, gain, largest)]
+        scores = beta - factor * alpha
+        return [HalfSpace(scores, 0.0, float(n), float(scores.max()))]
     at = {
         name: [count for count, held in laws.held if (held == row).all()]
         for name, row in (("own", own), ("opposite", opposite))

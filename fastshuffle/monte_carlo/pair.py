@@ -42,9 +42,9 @@ class PairLaws:
         The largest privacy loss of the part that is drawn.
     share : float
         The part of P in which the differing user's message is one that some other user may send.
-        Only this part is drawn; the rest is known.
+        Only this part is drawn; the rest is known. 1 where `scales` includes it.
     groups : list of tuple of int and array
-        Numbers of users and the law of their messages, under the drawn part of P.
+        Numbers of users and the law of their messages, as they are drawn.
     held : list of tuple of int and array
         The same for the other users alone; laws that agree are one.
     own, opposite : array
@@ -66,7 +66,6 @@ class PairLaws:
         self._clear = merged.rows[:2, ~inside]
         self.opposite, self.own = rows[0], rows[1]
         self.drawn_loss = float(merged.log_ratios[1, order].max())
-        self.share = 1.0 if inside.all() else float(self.own.sum())
         counts = [experiment.others[x] for x in inputs]
         different, place = np.unique(rows[2:], axis=0, return_inverse=True)
         totals = np.bincount(place.ravel(), weights=np.array(counts, dtype=np.float64))
@@ -74,12 +73,16 @@ class PairLaws:
             (int(total), row) for total, row in zip(totals.tolist(), different, strict=True)
         ]
         _require_feasible(self.held, len(order))
+        whole = inside.all() or len(self.held) == 1
+        self.share = 1.0 if whole else float(self.own.sum())
         self.groups = self._groups()
         self._shares, self._labels, self._ratios = self._label_tables(merged.log_ratios[1, order])
 
     def _groups(self) -> list[tuple[int, FloatArray]]:
         if self.share == 0.0:
             return list(self.held)
+        if len(self.held) == 1:
+            return [(self.n, self.held[0][1])]
         own = self.own if self.share == 1.0 else self.own / self.share
         equal = [bool((row == own).all()) for _, row in self.held]
         if any(equal):
@@ -128,7 +131,7 @@ class PairLaws:
     @property
     def trivial(self) -> bool:
         """Whether nothing has to be drawn: delta is known at every epsilon."""
-        return self.drawn_loss <= 0.0 or self.share == 0.0
+        return self.drawn_loss <= 0.0 or not self.own.any()
 
     def clear(self, epsilons: FloatArray) -> FloatArray:
         """Return the part of delta where the differing user sends what no other user does."""
@@ -137,6 +140,16 @@ class PairLaws:
             scaled = np.exp(epsilons)[:, np.newaxis] * opposite
         scaled = np.where(opposite == 0.0, 0.0, scaled)
         return np.maximum(own - scaled, 0.0).sum(axis=1)
+
+    def scales(self, histograms: FloatArray) -> FloatArray:
+        """Return the likelihood ratios of the part of P that is drawn against what it is drawn as.
+
+        They are 1, but for others at a single input: then all n messages are drawn as theirs, and
+        the ratio is the mean of the ratios of the messages.
+        """
+        if len(self.held) > 1:
+            return np.ones(len(histograms))
+        return histograms @ np.ascontiguousarray(self._ratios[:, 0]) / self.n
 
     def losses(self, histograms: FloatArray) -> FloatArray:
         """Return the privacy loss of each histogram, a row of counts over the drawn outputs."""
