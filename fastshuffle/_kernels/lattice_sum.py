@@ -4,12 +4,12 @@
 by s > 0 per step, with r = exp(-s - i theta), the truncated mean of values V attached to the
 atoms, summed like S, is
 
-    E[ V 1{S > t} ] = exp(sum_g n_g K_g - s t) (1/M) sum_j
-        sum_g n_g (psi_g / phi_g) prod_h phi_h**n_h  exp(-i t theta_j) r / (1 - r),
+    E[ V 1{S > 0} ] = exp(sum_g n_g K_g) (1/M) sum_j
+        sum_g n_g (psi_g / phi_g) prod_h phi_h**n_h  r / (1 - r),
 
 where K is the cumulant generating function at s, phi the tilted characteristic function, psi the
 same sum weighted with the values, and theta_j = 2 pi j / M. With the positions as values it is
-E[(S - t)_+] + t Pr[S > t]. The second derivative of |phi|**2 is at most twice the variance, so
+E[S_+]. The second derivative of |phi|**2 is at most twice the variance, so
 from a node where ``|phi|**n`` is negligible, the first node where it may not be is known. The steps
 between nodes double on the way out of a peak and halve on the way into one: the nodes visited grow
 with the logarithm of n.
@@ -20,13 +20,13 @@ import math
 from fastshuffle._kernels._jit import kernel
 
 _NEGLIGIBLE_EXPONENT = 42.0
-# Atoms times nodes, a second or two of work.
-_MOST_VISITS = 5e7
+# Atoms times nodes, some tenths of a second of work.
+_MOST_VISITS = 1e7
 
 
-@kernel("(float64, float64, float64, float64[:, ::1], float64[:, ::1])")
-def tilted_truncated_mean(s, threshold, length, atoms, groups):
-    """Return ``E[V 1{S > threshold}] exp(s threshold - sum n K)`` and the sum of its |terms|.
+@kernel("(float64, float64, float64[:, ::1], float64[:, ::1])")
+def tilted_truncated_mean(s, length, atoms, groups):
+    """Return ``E[V 1{S > 0}] exp(-sum n K)`` and the sum of its |terms|.
 
     ``length``, the number of nodes of a whole turn, is odd. ``atoms`` has rows (position minus the
     tilted mean of its group, tilted weight, value), group after group; ``groups`` has rows (first
@@ -47,7 +47,7 @@ def tilted_truncated_mean(s, threshold, length, atoms, groups):
             return math.nan, math.nan
         theta = step * j
         log_size = 0.0
-        phase = -threshold * theta
+        phase = 0.0
         mean_real = 0.0
         mean_imaginary = 0.0
         skipped = 0.0

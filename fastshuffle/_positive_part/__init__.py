@@ -14,6 +14,7 @@ from fastshuffle._positive_part.terms import (
     Bracket,
     Terms,
     largest_sum,
+    least_tilt,
     log_smallest_exponential_bound,
     log_sum_of_positive_parts,
     mean_exceeds_deviation,
@@ -79,7 +80,13 @@ def _centred(low: list[Terms], high: list[Terms], rtol: float) -> Bracket:
     if largest_sum(high) <= 0.0:
         return Bracket(-math.inf, -math.inf)
     s = tilt_to_zero(high)
-    bracket = Bracket(log_nested(low, s, -1.0), log_nested(high, s, 1.0))
+    bracket = _nested(low, high, s)
+    if bracket.upper - bracket.lower > rtol:
+        # where one rare value far beyond the rest decides, nearly no tilt is better than one that
+        # makes it frequent
+        other = _nested(low, high, least_tilt(high))
+        if not math.isnan(other.lower) and not math.isnan(other.upper):
+            bracket = Bracket(max(bracket.lower, other.lower), min(bracket.upper, other.upper))
     if math.isnan(bracket.lower) or math.isnan(bracket.upper):
         bracket = refined_on_grid(low, high, s, rtol)
         if not bracket.upper - bracket.lower <= rtol:
@@ -87,3 +94,7 @@ def _centred(low: list[Terms], high: list[Terms], rtol: float) -> Bracket:
             chernoff = log_smallest_exponential_bound(high)
             bracket = Bracket(bracket.lower, min(bracket.upper, apart, chernoff))
     return bracket
+
+
+def _nested(low: list[Terms], high: list[Terms], s: float) -> Bracket:
+    return Bracket(log_nested(low, s, -1.0), log_nested(high, s, 1.0))

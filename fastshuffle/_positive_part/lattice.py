@@ -3,8 +3,8 @@
 *Upper.* Every value is split onto its two neighbours on the grid with its mean kept. That is
 larger in the convex order, so the mean of the positive part of the sum can only rise.
 
-*Lower.* ``E[S 1{A}] <= E[S_+]`` for every event A. The event is that the sum of the values rounded
-to the grid exceeds a threshold, so that only the event is rounded, not the values.
+*Lower.* ``E[S 1{A}] <= E[S_+]`` for every event A. The event is that the sum on the grid, of the
+same split, is positive: only the event is rounded, not the values.
 
 Either side is one sum over the unit circle (`fastshuffle._kernels.lattice_sum`) after an
 exponential tilt, which keeps the relative accuracy of a mean of 1e-200. Both errors are of second
@@ -12,7 +12,7 @@ order in the grid step, which is refined until the two agree to the requested to
 """
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -30,12 +30,14 @@ _ALIAS_EXPONENT = 42.0
 _FAR_ALIAS_EXPONENT = 45.0
 _LARGEST_POSITION = 2.0**50
 _MOST_REFINEMENTS = 20
+_FEW_COPIES = 1e4
 _RELATIVE_ROUNDING = 1e-11
 # A sum that cancels to less than this share of its terms is not trusted.
-_LEAST_SHARE = 1e-4
-# With more atoms than this, a transform of up to so many nodes is quicker than the direct sum.
+_LEAST_SHARE = 1e-5
+# With more atoms than this, or so few copies that no node is negligible, a transform of up to so
+# many nodes is quicker than the direct sum.
 _FEW_ATOMS = 48
-_LONGEST_TRANSFORM = 2.0**19
+_LONGEST_TRANSFORM = 2.0**23
 
 
 class _Lattice(NamedTuple):
@@ -45,6 +47,10 @@ class _Lattice(NamedTuple):
     positions: FloatArray
     probabilities: FloatArray
     values: FloatArray
+
+
+# First atom, number of atoms, copies, tilted mean and variance.
+_Group: TypeAlias = tuple[int, int, float, float, float]
 
 
 def refined_on_grid(low: list[Terms], high: list[Terms], s: float, rtol: float) -> Bracket:
@@ -64,8 +70,8 @@ def refined_on_grid(low: list[Terms], high: list[Terms], s: float, rtol: float) 
     for _ in range(_MOST_REFINEMENTS):
         if not reach < step * _LARGEST_POSITION:
             break
-        lower = _log_truncated_mean([_round_to_grid(t, step) for t in low], low, step, s)
-        upper = _log_truncated_mean([_split_onto_grid(t, step) for t in high], None, step, s)
+        lower = _log_truncated_mean([_on_grid(t, step, exact=True) for t in low], step, s)
+        upper = _log_truncated_mean([_on_grid(t, step, exact=False) for t in high], step, s)
         if math.isnan(lower[0]) or math.isnan(upper[0]):
             # too long a sum, or one that cannot be told from rounding: a coarser grid may do
             if bracket.lower > -math.inf:
@@ -78,9 +84,9 @@ def refined_on_grid(low: list[Terms], high: list[Terms], s: float, rtol: float) 
             max(bracket.lower, lower[0] - lower[1]), min(bracket.upper, upper[0] + upper[1])
         )
         gap = bracket.upper - bracket.lower
-        # on multiples of one number the gap falls in jumps, as the grid meets them
+        # few multiples of one number let the gap fall in jumps, as the grid meets them
         idle = idle + 1 if gap > 0.9 * last_gap else 0
-        if gap <= rtol or idle == 2:
+        if gap <= rtol or idle > (2 if n < _FEW_COPIES else 0):
             break
         step *= min(0.7, 0.8 * math.sqrt(rtol / gap))
         if step <= 1.5 * finest:
@@ -96,30 +102,26 @@ def _gathered(count: float, positions: FloatArray, p: FloatArray, values: FloatA
     return _Lattice(count, grid[kept], mass[kept], total[kept] / mass[kept])
 
 
-def _split_onto_grid(term: Terms, step: float) -> _Lattice:
+def _on_grid(term: Terms, step: float, *, exact: bool) -> _Lattice:
+    """Return the split onto the grid; the values summed are the exact ones or those of the grid."""
     below = np.floor(term.values / step)
     share = np.clip(term.values / step - below, 0.0, 1.0)
     positions = np.concatenate((below, below + 1.0))
     p = np.concatenate((term.probabilities * (1.0 - share), term.probabilities * share))
-    return _gathered(term.copies, positions, p, positions * step)
+    values = np.tile(term.values, 2) if exact else positions * step
+    return _gathered(term.copies, positions, p, values)
 
 
-def _round_to_grid(term: Terms, step: float) -> _Lattice:
-    return _gathered(term.copies, np.rint(term.values / step), term.probabilities, term.values)
+def _log_truncated_mean(lattice: list[_Lattice], step: float, s: float) -> tuple[float, float]:
+    """Return log E[V 1{S > 0}] and its rounding; nan where it cannot be told from rounding.
 
-
-def _log_truncated_mean(
-    lattice: list[_Lattice], exact_terms: list[Terms] | None, step: float, s: float
-) -> tuple[float, float]:
-    """Return log E[V 1{S > t}] and its rounding; nan where it cannot be told from rounding.
-
-    V is the sum of the values and S that of the positions. Given ``exact_terms``, t is where S
-    stands when their sum is 0 under the tilt; otherwise t = 0.
+    V is the sum of the values and S that of the positions.
     """
-    atoms, groups = [], []
-    log_scale = variance = drift = reach = magnitude = 0.0
+    atoms: list[FloatArray] = []
+    groups: list[_Group] = []
+    log_scale = magnitude = 0.0
     first = 0
-    for g, (count, positions, p, values) in enumerate(lattice):
+    for count, positions, p, values in lattice:
         law = tilted(Terms(count, positions, p), s * step)
         offsets = positions - law.mean
         atoms.append(np.column_stack((offsets, law.probabilities, values)))
@@ -127,33 +129,45 @@ def _log_truncated_mean(
         first += len(p)
         log_scale += count * law.log_moment
         magnitude += count * s * step * float(p @ np.abs(positions))
-        variance += count * law.variance
-        reach = max(reach, float(np.abs(offsets).max()))
-        if exact_terms is not None:
-            drift += count * (law.mean - tilted(exact_terms[g], s).mean / step)
-    threshold = float(np.rint(drift))
-    jumps = reach * _ALIAS_EXPONENT / 3.0
-    length = 2.0 * (jumps + math.sqrt(jumps**2 + 2.0 * _ALIAS_EXPONENT * variance))
+    length = 2.0 * max(_tail_reach(atoms, groups, side) for side in (-1.0, 1.0))
     length = max(length, (_FAR_ALIAS_EXPONENT - min(log_scale, 0.0)) / (s * step))
     length = 2.0 * math.ceil(0.5 * length) + 1.0
     error = 0.0
-    if len(lattice) == 1 and len(lattice[0].positions) > _FEW_ATOMS and length < _LONGEST_TRANSFORM:
+    many = len(lattice[0].positions) > _FEW_ATOMS or lattice[0].copies < _FEW_COPIES
+    if len(lattice) == 1 and many and length < _LONGEST_TRANSFORM:
         weights = atoms[0][:, 1]
-        total, size, error = _transformed_mean(s * step, threshold, length, lattice[0], weights)
+        total, size, error = _transformed_mean(s * step, length, lattice[0], weights)
     else:
         total, size = tilted_truncated_mean(
-            s * step, threshold, length, np.concatenate(atoms), np.array(groups)
+            s * step, length, np.concatenate(atoms), np.array(groups)
         )
     if not total > _LEAST_SHARE * size:  # also where the sum was too long to do
         return math.nan, 0.0
     n = sum(group.copies for group in lattice)
     rounding = _RELATIVE_ROUNDING * (1.0 + size / total) + error / total
     rounding += 1e-15 * (magnitude + abs(log_scale) + math.sqrt(n) * size / total)
-    return log_scale - s * step * threshold + math.log(total), rounding
+    return log_scale + math.log(total), rounding
+
+
+def _tail_reach(atoms: list[FloatArray], groups: list[_Group], side: float) -> float:
+    """Return how far from its mean the tilted sum goes before a tail is below exp(-42).
+
+    By Chernoff's bound at some exponents, around that which a normal sum would have.
+    """
+    variance = sum(count * spread for _, _, count, _, spread in groups)
+    if variance == 0.0:
+        return 0.0
+    exponents = np.geomspace(1e-3, 4.0, 25) * math.sqrt(2.0 * _ALIAS_EXPONENT / variance)
+    cumulant = np.zeros_like(exponents)
+    for group, (_, _, count, _, _) in zip(atoms, groups, strict=True):
+        steps = np.multiply.outer(exponents, side * group[:, 0])
+        largest = steps.max(axis=1)
+        cumulant += count * (largest + np.log(np.exp(steps - largest[:, np.newaxis]) @ group[:, 1]))
+    return float(((_ALIAS_EXPONENT + np.maximum(cumulant, 0.0)) / exponents).min())
 
 
 def _transformed_mean(
-    s: float, threshold: float, length: float, lattice: _Lattice, weights: FloatArray
+    s: float, length: float, lattice: _Lattice, weights: FloatArray
 ) -> tuple[float, float, float]:
     """Return what `tilted_truncated_mean` does, and its rounding, by fast Fourier transforms.
 
@@ -167,17 +181,17 @@ def _transformed_mean(
     places = (positions - center) % size
     phi = np.conj(np.fft.rfft(np.bincount(places, weights, size)))
     psi = np.conj(np.fft.rfft(np.bincount(places, weights * lattice.values, size)))
-    nodes = np.arange(phi.size)
-    # the phase of the centre and of the threshold, exactly
-    turns = (int(n) * center - int(threshold)) % size * nodes % size
+    share = np.full(phi.size, 2.0 / size)
+    share[[0, -1]] = 1.0 / size
+    nodes = np.flatnonzero(np.abs(phi) > math.exp(-_ALIAS_EXPONENT / n))
+    phi, psi, share = phi[nodes], psi[nodes], share[nodes]
+    turns = int(n) * center % size * nodes % size  # the phase of the centre, exactly
     angles = (2.0 * math.pi / size) * np.stack((turns, nodes))
     ratio = np.exp(-s - 1j * angles[1])
     half = np.sin(0.5 * angles[1])
     fall = -math.expm1(-s)
     decay = 1.0 - fall
     tail = ratio / (fall + 2.0 * decay * half * half + 1j * decay * np.sin(angles[1]))
-    share = np.full(phi.size, 2.0 / size)
-    share[[0, -1]] = 1.0 / size
     power = phi ** (n - 2.0) if n >= 2.0 else np.zeros_like(phi)
     last = power * phi if n >= 2.0 else np.ones_like(phi)
     terms = share * (n * psi * last * np.exp(1j * angles[0]) * tail).real

@@ -99,15 +99,22 @@ def mean_exceeds_deviation(terms: list[Terms]) -> bool:
     return mean_of_sum(terms, -1.0) > math.sqrt(variance)
 
 
-def tilt_to_zero(terms: list[Terms]) -> float:
-    """Return a tilt s > 0 that centres the sum near 0; the largest sum must be positive.
+def least_tilt(terms: list[Terms]) -> float:
+    """Return a tilt off the pole at s = 0 by one standard deviation of the sum.
 
-    It is kept off the pole at s = 0 by one standard deviation of the sum, or by less where that
-    would tilt some value by more than a factor of e.
+    It is less where that would tilt some value by more than a factor of e.
     """
     widest = max(float(np.abs(t.values).max()) for t in terms)
     _, spread = _mean_and_variance(terms, 0.0)
-    s = least = min(1.0 / math.sqrt(spread), 1.0 / widest) if spread > 0.0 else 1.0 / widest
+    return min(1.0 / math.sqrt(spread), 1.0 / widest) if spread > 0.0 else 1.0 / widest
+
+
+def tilt_to_zero(terms: list[Terms]) -> float:
+    """Return a tilt of at least the `least_tilt` that centres the sum near 0, if it is above that.
+
+    The largest sum must be positive.
+    """
+    s = least = least_tilt(terms)
     low, high = least, math.inf
     for _ in range(200):
         mean, variance = _mean_and_variance(terms, s)
