@@ -14,6 +14,7 @@ from fastshuffle.exact import (
     WorstCaseProfile,
     WorstDataset,
     exact_profile,
+    revealing_profile,
     worst_case_profile,
 )
 from fastshuffle.experiment import ShuffleExperiment
@@ -150,6 +151,7 @@ __all__ = [
     "rappor",
     "regime",
     "renyi_expansion",
+    "revealing_profile",
     "skellam_profile",
     "stronger_clone_profile",
     "subset_selection",

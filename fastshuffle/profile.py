@@ -233,12 +233,38 @@ class PrivacyProfile(abc.ABC):
         TypeError, ValueError
             If an epsilon is no real number >= 0, or the direction is unknown.
         """
+        lower, upper = self.log_bounds(epsilon, direction=direction)
+        low, high = np.exp(lower), np.minimum(np.exp(upper), 1.0)
+        return (low, high) if isinstance(lower, np.ndarray) else (float(low), float(high))
+
+    def log_bounds(
+        self, epsilon: npt.ArrayLike, *, direction: Direction = "both"
+    ) -> tuple[Any, Any]:
+        """Return the natural logarithms of `bounds`, where deltas underflow too.
+
+        Parameters
+        ----------
+        epsilon : float or array_like of float
+            Privacy parameter, >= 0; inf is allowed.
+        direction : {"both", "forward", "reverse"}
+            Which divergence; both is the larger.
+
+        Returns
+        -------
+        lower, upper : float or numpy.ndarray
+            Each in the shape of ``epsilon``; -inf where a bound is 0.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an epsilon is no real number >= 0, or the direction is unknown.
+        """
         which = check_direction(direction)
         epsilons, shape = check_reals("epsilon", epsilon, NONNEGATIVE)
         lower, upper = self._log_bounds(epsilons, which)
         if not (lower <= upper).all():
             raise ArithmeticError(f"the bounds came out in the wrong order: {lower!r}, {upper!r}")
-        return _shaped(np.exp(lower), shape), _shaped(np.minimum(np.exp(upper), 1.0), shape)
+        return _shaped(lower, shape), _shaped(upper, shape)
 
     def trade_off(self, alpha: npt.ArrayLike, *, direction: Direction = "both") -> Any:
         """Return the least type II error of a test of level alpha between the two datasets.

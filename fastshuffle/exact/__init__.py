@@ -2,6 +2,7 @@
 
 from fastshuffle.exact.binary import ExactProfile
 from fastshuffle.exact.dispatch import exact_profile, worst_case_profile
+from fastshuffle.exact.revealing import revealing_profile
 from fastshuffle.exact.worst_case import WorstCaseProfile, WorstDataset
 
 __all__ = [
@@ -9,5 +10,6 @@ __all__ = [
     "WorstCaseProfile",
     "WorstDataset",
     "exact_profile",
+    "revealing_profile",
     "worst_case_profile",
 ]

@@ -50,8 +50,8 @@ def exact_profile(
     TypeError
         If ``experiment`` is no ShuffleExperiment.
     ValueError
-        If rtol is outside its domain, or no case applies: then `worst_case_profile` and
-        `blanket_profile` bound delta from above.
+        If rtol is outside its domain, or no case applies: then `revealing_profile` brackets
+        delta and `monte_carlo_profile` estimates it.
 
     Notes
     -----
@@ -116,7 +116,7 @@ def exact_profile(
         "the other users must all hold one input, or the inputs of the pair with at most 4 groups "
         "of outputs, or the messages of all inputs that occur fall "
         f"into 2 groups, got {len(held)} inputs and {merged.rows.shape[1]} groups; "
-        "worst_case_profile and blanket_profile bound delta from above"
+        "revealing_profile brackets delta, monte_carlo_profile estimates it"
     )
 
 
