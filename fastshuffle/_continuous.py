@@ -136,7 +136,7 @@ class ContinuousPair:
 
         def log_bracket(epsilon: float) -> Bracket:
             bracket = Bracket(-math.inf, math.inf)
-            fineness, reach = math.ceil(1.0 / math.sqrt(rtol)), 6.0
+            fineness, reach = math.ceil(8.0 / math.sqrt(rtol)), 6.0
             while fineness < _FINEST:
                 new = self._pair_at(fineness, reach).log_bracket(epsilon, 0.5 * rtol)
                 last = bracket
@@ -146,9 +146,12 @@ class ContinuousPair:
                     break
                 # of rtol, half is the sums', a fifth what is revealed, the rest the cells', whose
                 # share of the gap is of second order in their width
-                fineness = math.ceil(fineness * min(8.0, max(1.5, math.sqrt(4.0 * gap / rtol))))
                 known = bracket.lower if bracket.lower > -math.inf else 2.0 * bracket.upper
-                reach = _reach_of(known + math.log(0.2 * rtol))
+                needed = _reach_of(known + math.log(0.2 * rtol))
+                if needed > reach and self._loss == math.inf:
+                    reach = needed
+                else:
+                    fineness = math.ceil(fineness * min(8.0, max(1.5, math.sqrt(4.0 * gap / rtol))))
             return bracket
 
         return Curve(log_bracket, self._loss, rtol)

@@ -21,6 +21,10 @@ def highest_supporting_line(
     highest. Every line it visits is valid, so the result is on the safe side whatever the search
     does.
     """
+    if alpha == 1.0:
+        return 0.0
+    if alpha == 0.0:  # the steep lines rise with epsilon
+        return 1.0 - delta(math.inf)
     # delta(0) is about 0.4 standard deviations of the privacy loss; beyond 40 no line matters
     reach = min(largest_loss, 100.0 * delta(0.0))
 

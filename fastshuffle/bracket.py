@@ -130,9 +130,9 @@ class BracketProfile(PrivacyProfile):
     def _log_bounds(
         self, epsilons: FloatArray, direction: Direction
     ) -> tuple[FloatArray, FloatArray]:
-        brackets = np.array(
-            [[curve.at(e) for e in epsilons.tolist()] for curve in self._chosen(direction)]
-        ).reshape(-1, len(epsilons), 2)
+        curves = self._chosen(direction)
+        brackets = np.array([[curve.at(e) for e in epsilons.tolist()] for curve in curves])
+        brackets = brackets.reshape(len(curves), epsilons.size, 2)
         lower, upper = brackets.max(axis=0).T
         return lower, np.minimum(upper, 0.0)
 

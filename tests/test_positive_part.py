@@ -128,7 +128,7 @@ class TestKnownSums:
         lowest = -10 - shift
         values = [float(lowest + j) for j in range(21)]
         group = (60, values, [w / total for w in weights])
-        assert math.isnan(log_nested([t.merged() for t in terms_of(group)], 0.1, 1.0))
+        assert math.isnan(log_nested([t.merged() for t in terms_of(group)], 0.1, 1.0, 3e7))
         assert_holds(bracket_of(group, rtol=rtol), of_integers(60, lowest, weights), rtol)
 
     def test_many_rare_values(self):
@@ -203,7 +203,7 @@ class TestStructure:
     def test_two_methods_hold_one_number(self):
         terms = [t.merged() for t in terms_of(self.GROUP)]
         s = tilt_to_zero(terms)
-        nested = Bracket(log_nested(terms, s, -1.0), log_nested(terms, s, 1.0))
+        nested = Bracket(log_nested(terms, s, -1.0, 3e7), log_nested(terms, s, 1.0, 3e7))
         grid = refined_on_grid(terms, terms, s, 1e-5)
         truth = enumerated(self.GROUP)
         assert_holds(nested, truth, 0.0)

@@ -7,6 +7,7 @@ both after an exponential tilt, so that a mean of 1e-200 is as right as one of 0
 """
 
 import math
+from collections.abc import Callable
 
 from fastshuffle._positive_part.lattice import refined_on_grid
 from fastshuffle._positive_part.nested import log_nested
@@ -26,6 +27,8 @@ __all__ = ["Bracket", "Terms", "log_mean_positive_part", "log_smallest_exponenti
 
 # Rounding of a sum of positive numbers.
 _SUM_ROUNDING = 1e-12
+# Terms added up by nested sums: some milliseconds of work, and some tenths of a second.
+_QUICK, _LONG = 1e6, 3e7
 
 
 def log_mean_positive_part(low: list[Terms], high: list[Terms], rtol: float) -> Bracket:
@@ -80,21 +83,30 @@ def _centred(low: list[Terms], high: list[Terms], rtol: float) -> Bracket:
     if largest_sum(high) <= 0.0:
         return Bracket(-math.inf, -math.inf)
     s = tilt_to_zero(high)
-    bracket = _nested(low, high, s)
-    if bracket.upper - bracket.lower > rtol:
-        # where one rare value far beyond the rest decides, nearly no tilt is better than one that
-        # makes it frequent
-        other = _nested(low, high, least_tilt(high))
-        if not math.isnan(other.lower) and not math.isnan(other.upper):
-            bracket = Bracket(max(bracket.lower, other.lower), min(bracket.upper, other.upper))
-    if math.isnan(bracket.lower) or math.isnan(bracket.upper):
-        bracket = refined_on_grid(low, high, s, rtol)
-        if not bracket.upper - bracket.lower <= rtol:
-            apart = log_sum_of_positive_parts(high) + _SUM_ROUNDING
-            chernoff = log_smallest_exponential_bound(high)
-            bracket = Bracket(bracket.lower, min(bracket.upper, apart, chernoff))
+    # where one rare value far beyond the rest decides, nearly no tilt is better than one that
+    # makes it frequent
+    methods: tuple[Callable[[], Bracket], ...] = (
+        lambda: _nested(low, high, s, _QUICK),
+        lambda: refined_on_grid(low, high, s, rtol),
+        lambda: _nested(low, high, s, _LONG),
+        lambda: _nested(low, high, least_tilt(high), _LONG),
+        lambda: Bracket(-math.inf, log_sum_of_positive_parts(high) + _SUM_ROUNDING),
+        lambda: Bracket(-math.inf, log_smallest_exponential_bound(high)),
+    )
+    bracket = Bracket(-math.inf, math.inf)
+    for method in methods:
+        new = method()
+        bracket = Bracket(max(bracket.lower, new.lower), min(bracket.upper, new.upper))
+        if bracket.upper - bracket.lower <= rtol or bracket.upper == -math.inf:
+            break
+        if method is methods[0] and new.upper - log_nested(high, s, -1.0, _QUICK) <= 0.5 * rtol:
+            break  # both ends are sharp, and what lies between is that low and high differ
     return bracket
 
 
-def _nested(low: list[Terms], high: list[Terms], s: float) -> Bracket:
-    return Bracket(log_nested(low, s, -1.0), log_nested(high, s, 1.0))
+def _nested(low: list[Terms], high: list[Terms], s: float, most_work: float) -> Bracket:
+    """Bracket by nested sums, or by nothing where they are too long."""
+    lower, upper = log_nested(low, s, -1.0, most_work), log_nested(high, s, 1.0, most_work)
+    if math.isnan(lower) or math.isnan(upper):
+        return Bracket(-math.inf, math.inf)
+    return Bracket(lower, upper)

@@ -160,9 +160,10 @@ def _tail_reach(atoms: list[FloatArray], groups: list[_Group], side: float) -> f
     exponents = np.geomspace(1e-3, 4.0, 25) * math.sqrt(2.0 * _ALIAS_EXPONENT / variance)
     cumulant = np.zeros_like(exponents)
     for group, (_, _, count, _, _) in zip(atoms, groups, strict=True):
-        steps = np.multiply.outer(exponents, side * group[:, 0])
-        largest = steps.max(axis=1)
-        cumulant += count * (largest + np.log(np.exp(steps - largest[:, np.newaxis]) @ group[:, 1]))
+        offsets, weights, _ = group[group[:, 1] > 0.0].T
+        terms = np.multiply.outer(exponents, side * offsets) + np.log(weights)
+        largest = terms.max(axis=1)
+        cumulant += count * (largest + np.log(np.exp(terms - largest[:, np.newaxis]).sum(axis=1)))
     return float(((_ALIAS_EXPONENT + np.maximum(cumulant, 0.0)) / exponents).min())
 
 

@@ -8,14 +8,12 @@ from fastshuffle._kernels.nested_sum import nested_positive_part, window_width
 from fastshuffle._positive_part.terms import UNIT, Terms, Tilted, tilted
 from fastshuffle._typing import FloatArray
 
-# Terms added up in one sum: some tenths of a second.
-_MOST_WORK = 3e7
 _MOST_LEVELS = 40
 _LOG_WINDOW_TAIL = -42.0
 _RELATIVE_ROUNDING = 1e-11
 
 
-def log_nested(terms: list[Terms], s: float, side: float) -> float:
+def log_nested(terms: list[Terms], s: float, side: float, most_work: float) -> float:
     """Return log E[S_+] with all errors on one side, or nan where it is too long a sum.
 
     Parameters
@@ -26,6 +24,8 @@ def log_nested(terms: list[Terms], s: float, side: float) -> float:
         A tilt that centres the sum near 0, or above.
     side : float
         1 for an upper and -1 for a lower value.
+    most_work : float
+        Terms that may be added up.
     """
     if sum(len(t.values) - 1 for t in terms) > _MOST_LEVELS:
         return math.nan
@@ -42,7 +42,7 @@ def log_nested(terms: list[Terms], s: float, side: float) -> float:
         rows += new_rows
         log_slack += exponent
         work *= visits
-        if not work <= _MOST_WORK:
+        if not work <= most_work:
             return math.nan
     if len(terms[inner].values) == 1:
         return math.log(base) if base > 0.0 else -math.inf
@@ -59,7 +59,7 @@ def log_nested(terms: list[Terms], s: float, side: float) -> float:
     )
     margin = 1.0 if positive < 1e-3 * largest else 0.0
     total, truncated = nested_positive_part(
-        levels, last, base, side, slack, margin, log_scale, _MOST_WORK
+        levels, last, base, side, slack, margin, log_scale, most_work
     )
     # a log mass is good to some units of the divergence in it
     rounding = _RELATIVE_ROUNDING + UNIT * (log_slack + 10.0 * (len(rows) + 2.0) * abs(log_scale))

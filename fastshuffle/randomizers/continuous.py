@@ -207,7 +207,8 @@ def laplace(epsilon0: float, n_inputs: int = 2) -> Laplace:
     users at one input), `blanket_profile` and `worst_case_profile` bracket its profile: cells of
     the line are a post-processing of the value, hence a lower bound; and in each cell the
     likelihood ratio is split onto the two ends of its range with its mean kept, which is larger in
-    the convex order, hence an upper bound. Cells are halved until the two agree to rtol.
+    the convex order, hence an upper bound. Cells are made finer until the two agree to rtol, or as
+    long as that helps: ``bounds`` shows what was reached.
 
     A sample is a simulation and no defence against attacks on floating-point noise.
 
@@ -260,7 +261,8 @@ def gaussian(sigma: float, n_inputs: int = 2) -> Gaussian:
     -----
     The bracket is that of `laplace`. The likelihood ratio has no upper bound: values farther than
     some standard deviations outside the interval are revealed in the upper bound, which costs
-    their probability, and count for nothing in the lower one.
+    their probability, and count for nothing in the lower one. Where a few such values decide, with
+    n below some thousands and delta far below 1/n, the bracket is wide: ``bounds`` shows it.
 
     A sample is a simulation and no defence against attacks on floating-point noise.
 
