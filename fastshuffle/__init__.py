@@ -11,6 +11,7 @@ from fastshuffle.bounds import (
 from fastshuffle.bracket import BracketProfile
 from fastshuffle.exact import (
     ExactProfile,
+    UnbundledProfile,
     WorstCaseProfile,
     WorstDataset,
     exact_profile,
@@ -109,6 +110,7 @@ __all__ = [
     "ShuffleExperiment",
     "Simulation",
     "TangentProfile",
+    "UnbundledProfile",
     "UnsupportedSettingError",
     "Validity",
     "WorstCaseProfile",

@@ -4,10 +4,15 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, final
 
-from fastshuffle._validation import check_count, check_pair
+from fastshuffle._validation import (
+    LARGEST_COUNT,
+    UnsupportedSettingError,
+    check_count,
+    check_pair,
+)
 from fastshuffle.randomizers import LocalRandomizer
 
-__all__ = ["ShuffleExperiment"]
+__all__ = ["ShuffleExperiment", "check_experiment"]
 
 
 @final
@@ -15,9 +20,9 @@ class ShuffleExperiment:
     """Two neighbouring datasets of n users under one randomizer and a shuffler, immutable.
 
     One user holds ``a`` in the first dataset and ``b`` in the second; the other n - 1 users hold
-    the same inputs in both. Every user sends one message, and the analyst sees the histogram of
-    the n messages: its law is Q under the first dataset and P under the second. The neighbouring
-    relation is replace-one, with n known.
+    the same inputs in both. Every user sends one message, or the same number of independent ones,
+    and the analyst sees the histogram of all messages: its law is Q under the first dataset and P
+    under the second. The neighbouring relation is replace-one, with n known.
 
     Parameters
     ----------
@@ -34,6 +39,10 @@ class ShuffleExperiment:
         one of ``k`` and ``others`` is given.
     pair : tuple of two ints, default (0, 1)
         The inputs ``(a, b)`` that the differing user holds in the first and in the second dataset.
+    messages : int, default 1
+        How many messages every user sends, each the outcome of applying the randomizer anew to
+        the same input; at least 1, and no more than 2**53 from all users. The messages of all
+        users are shuffled one by one, so that nobody sees which came from the same user.
 
     Raises
     ------
@@ -58,7 +67,7 @@ class ShuffleExperiment:
     (0, 1)
     """
 
-    __slots__ = ("_n", "_others", "_pair", "_randomizer")
+    __slots__ = ("_messages", "_n", "_others", "_pair", "_randomizer")
 
     def __init__(
         self,
@@ -68,6 +77,7 @@ class ShuffleExperiment:
         k: float | None = None,
         others: Mapping[int, float] | None = None,
         pair: Sequence[int] = (0, 1),
+        messages: float = 1,
     ) -> None:
         if not isinstance(randomizer, LocalRandomizer):
             raise TypeError(f"randomizer must be a Randomizer, got {type(randomizer).__name__}")
@@ -78,6 +88,8 @@ class ShuffleExperiment:
         self._randomizer = randomizer
         self._n = check_count("n", n, minimum=1)
         self._pair = check_pair(pair, randomizer.n_inputs)
+        most = LARGEST_COUNT // self._n
+        self._messages = check_count("messages", messages, minimum=1, maximum=most)
         if k is not None:
             if self._pair != (0, 1):
                 raise ValueError(f"pair must be (0, 1) where k is given, got {self._pair}")
@@ -107,6 +119,11 @@ class ShuffleExperiment:
         """The inputs ``(a, b)`` of the differing user in the first and in the second dataset."""
         return self._pair
 
+    @property
+    def messages(self) -> int:
+        """How many messages every user sends."""
+        return self._messages
+
     def to_dict(self) -> dict[str, Any]:
         """Return the experiment in plain Python values, ready for JSON.
 
@@ -114,7 +131,7 @@ class ShuffleExperiment:
         -------
         dict
             The keys are ``"randomizer"``, ``"n"``, ``"others"`` (with the inputs as strings, as
-            JSON has them) and ``"pair"``.
+            JSON has them), ``"pair"`` and, where users send several, ``"messages"``.
 
         Examples
         --------
@@ -123,30 +140,46 @@ class ShuffleExperiment:
         >>> ShuffleExperiment(w, n=10, k=4).to_dict()["others"]
         {'0': 5, '1': 4}
         """
-        return {
+        content = {
             "randomizer": self._randomizer.to_dict(),
             "n": self._n,
             "others": {str(x): count for x, count in self._others},
             "pair": list(self._pair),
         }
+        if self._messages > 1:
+            content["messages"] = self._messages
+        return content
 
     def __repr__(self) -> str:
+        several = f"{self._messages} messages each, " if self._messages > 1 else ""
         return (
-            f"<ShuffleExperiment: n = {self._n}, pair = {self._pair}, "
+            f"<ShuffleExperiment: n = {self._n}, {several}pair = {self._pair}, "
             f"others = {dict(self._others)}, {self._randomizer!r}>"
         )
 
     def _key(self) -> tuple[object, ...]:
-        return self._randomizer, self._n, self._others, self._pair
+        return self._randomizer, self._n, self._others, self._pair, self._messages
 
     def __eq__(self, other: object) -> bool:
-        """Whether randomizer, n, the others and the pair are equal."""
+        """Whether randomizer, n, the others, the pair and the messages are equal."""
         if not isinstance(other, ShuffleExperiment):
             return NotImplemented
         return self._key() == other._key()
 
     def __hash__(self) -> int:
         return hash(self._key())
+
+
+def check_experiment(experiment: Any) -> ShuffleExperiment:
+    """Return an experiment whose users send one message each, which most methods are about."""
+    if not isinstance(experiment, ShuffleExperiment):
+        raise TypeError(f"experiment must be a ShuffleExperiment, got {type(experiment).__name__}")
+    if experiment.messages > 1:
+        raise UnsupportedSettingError(
+            f"messages must be 1 for this method, got {experiment.messages}; exact_profile covers "
+            "several for two groups of outputs"
+        )
+    return experiment
 
 
 def _checked_others(others: Any, n: int, n_inputs: int) -> dict[int, int]:

@@ -67,6 +67,8 @@ for n in (1, 2, 30, 2000):
             profile.epsilon(x), profile.trade_off(x)
         profile.renyi(2), profile.renyi(0.25), profile.kl(), profile.jensen_shannon()
         profile.to_json(epsilon=[0.1], delta=[1e-6])
+    several = fs.exact_profile(fs.ShuffleExperiment(asymmetric, n, k=n // 3, messages=3))
+    several.delta([0.0, 0.1]), several.epsilon(1e-6), several.trade_off(0.1)
     worst = fs.worst_case_profile(asymmetric, n)
     worst.delta(0.05), worst.epsilon(1e-6), worst.argmax(0.05), worst.trade_off(0.1)
     limit = fs.skellam_profile(fs.ShuffleExperiment(sparse, n, k=n // 3))

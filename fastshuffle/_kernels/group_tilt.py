@@ -1,9 +1,10 @@
 """The exponential tilt of a sum of binomial groups, group by group, and the saddle point.
 
 ``R = sum_g Bin(a_g, p_g)`` is described by an array of rows ``(a, p, q, log p, log q)`` with
-0 < p < 1. The tilt by s turns p into ``t = p e**s / (q + p e**s)``. Sums of large terms are formed
-here alone: the divergence from the tilt is a sum of deviances, each free of cancellation, and the
-tilted mean is carried as a number and its rounding error.
+0 < p < 1; only the saddle point needs that. The tilt by s turns p into
+``t = p e**s / (q + p e**s)``. Sums of large terms are formed here alone: the divergence from the
+tilt is a sum of deviances, each free of cancellation, and the tilted mean is carried as a number
+and its rounding error.
 """
 
 import math
@@ -17,6 +18,12 @@ from fastshuffle._kernels.error_free import two_product, two_sum
 def tilt_group(s, group, tilted):
     """Write ``(t, 1 - t, t - p, KL(t || p))`` of one group tilted by s into ``tilted``."""
     p, q, log_p, log_q = group[1], group[2], group[3], group[4]
+    if log_p == -math.inf or log_q == -math.inf:  # what is certain, no tilt changes
+        tilted[0] = p
+        tilted[1] = q
+        tilted[2] = 0.0
+        tilted[3] = 0.0
+        return
     if abs(s) <= 30.0:
         factor = math.exp(s)
         growth = math.expm1(s)

@@ -3,10 +3,12 @@
 from fastshuffle.exact.binary import ExactProfile
 from fastshuffle.exact.dispatch import exact_profile, worst_case_profile
 from fastshuffle.exact.revealing import revealing_profile
+from fastshuffle.exact.unbundled import UnbundledProfile
 from fastshuffle.exact.worst_case import WorstCaseProfile, WorstDataset
 
 __all__ = [
     "ExactProfile",
+    "UnbundledProfile",
     "WorstCaseProfile",
     "WorstDataset",
     "exact_profile",

@@ -1,6 +1,7 @@
 """What the exact profiles share: a pair of binary laws as arrays, and their rounding."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -8,6 +9,10 @@ from fastshuffle._typing import FloatArray
 from fastshuffle.randomizers import MergedRows
 
 FORWARD, REVERSE = 0, 1
+DIRECTION_CODE = {"forward": FORWARD, "reverse": REVERSE, "both": 2}
+
+# An epsilon is the double nearest to what the caller means, and so is the largest loss.
+_EPSILON_ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
 
 # Rounding of log delta: about 1e-13 plus two units in the last place of log delta itself and of
 # epsilon, which enters as an exponent (survey in validation/). Stated some times wider.
@@ -19,6 +24,18 @@ def rounding(log_delta: FloatArray, epsilon: FloatArray) -> FloatArray:
     """Return how far rounding may have moved each log delta."""
     units = np.abs(log_delta) + np.abs(epsilon)
     return _LOG_ROUNDING + _LOG_ROUNDING_PER_UNIT * np.where(np.isfinite(units), units, 0.0)
+
+
+def log_bounds(
+    log_curve: Callable[[FloatArray], FloatArray], epsilons: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return logarithms between which delta lies, for a curve exact up to rounding."""
+    log_delta = log_curve(epsilons)
+    margin = rounding(log_delta, epsilons)
+    lower = log_curve(epsilons * (1.0 + _EPSILON_ROUNDING)) - margin
+    upper = log_curve(epsilons * (1.0 - _EPSILON_ROUNDING)) + margin
+    vanishes = log_delta == -math.inf
+    return np.where(vanishes, log_delta, lower), np.where(vanishes, log_delta, upper)
 
 
 def pair_arrays(merged: MergedRows) -> tuple[FloatArray, FloatArray]:

@@ -12,15 +12,10 @@ from fastshuffle._kernels.trade_off import type_two_error_array
 from fastshuffle._typing import Direction, FloatArray
 from fastshuffle._validation import POSITIVE, check_direction, check_real
 from fastshuffle.exact._experiment_profile import ExperimentProfile
-from fastshuffle.exact._pair import FORWARD, REVERSE, pair_arrays, rounding
+from fastshuffle.exact._pair import DIRECTION_CODE, FORWARD, REVERSE, log_bounds, pair_arrays
 from fastshuffle.experiment import ShuffleExperiment
 from fastshuffle.profile import Validity
 from fastshuffle.randomizers import MergedRows
-
-_DIRECTION_CODE = {"forward": FORWARD, "reverse": REVERSE, "both": 2}
-
-# An epsilon is the double nearest to what the caller means, and so is the largest loss.
-_EPSILON_ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
 
 # Window sums that would visit more points than this, some seconds of work, are refused.
 _MOST_POINTS = 5_000_000
@@ -65,23 +60,18 @@ class ExactProfile(ExperimentProfile):
 
     def _log_delta(self, epsilons: FloatArray, direction: Direction) -> FloatArray:
         log_deltas = np.empty_like(epsilons)
-        code = _DIRECTION_CODE[direction]
+        code = DIRECTION_CODE[direction]
         log_delta_array(epsilons, code, self._groups, self._pairs, log_deltas)
         return log_deltas
 
     def _log_bounds(
         self, epsilons: FloatArray, direction: Direction
     ) -> tuple[FloatArray, FloatArray]:
-        log_delta = self._log_delta(epsilons, direction)
-        margin = rounding(log_delta, epsilons)
-        lower = self._log_delta(epsilons * (1.0 + _EPSILON_ROUNDING), direction) - margin
-        upper = self._log_delta(epsilons * (1.0 - _EPSILON_ROUNDING), direction) + margin
-        vanishes = log_delta == -math.inf
-        return np.where(vanishes, log_delta, lower), np.where(vanishes, log_delta, upper)
+        return log_bounds(lambda e: self._log_delta(e, direction), epsilons)
 
     def _epsilon(self, log_deltas: FloatArray, direction: Direction) -> FloatArray:
         epsilons = np.empty_like(log_deltas)
-        code = _DIRECTION_CODE[direction]
+        code = DIRECTION_CODE[direction]
         epsilon_array(log_deltas, code, self._groups, self._pairs, epsilons)
         return epsilons
 
@@ -98,7 +88,7 @@ class ExactProfile(ExperimentProfile):
 
     @staticmethod
     def _codes(direction: Direction) -> tuple[int, ...]:
-        return (FORWARD, REVERSE) if direction == "both" else (_DIRECTION_CODE[direction],)
+        return (FORWARD, REVERSE) if direction == "both" else (DIRECTION_CODE[direction],)
 
     def _renyi(self, order: float, code: int) -> float:
         loss = float(self._pairs[code, 3])

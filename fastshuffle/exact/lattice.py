@@ -11,7 +11,7 @@ from fastshuffle._validation import POSITIVE, UnsupportedSettingError, check_dir
 from fastshuffle.exact._experiment_profile import ExperimentProfile
 from fastshuffle.exact._lattice_points import ELSEWHERE, LatticePoints, Side, Tail
 from fastshuffle.exact._lattice_window import LOG_TRUNCATION
-from fastshuffle.experiment import ShuffleExperiment
+from fastshuffle.experiment import ShuffleExperiment, check_experiment
 from fastshuffle.profile import Validity
 from fastshuffle.randomizers import MergedRows
 
@@ -363,8 +363,7 @@ def lattice_profile(
     >>> print(f"{profile.delta(0.1):.9e} {profile.epsilon(1e-8):.9f} {profile.validity}")
     2.888318859e-08 0.105007309 EXACT
     """
-    if not isinstance(experiment, ShuffleExperiment):
-        raise TypeError(f"experiment must be a ShuffleExperiment, got {type(experiment).__name__}")
+    checked = check_experiment(experiment)
     if log_truncation is not None:
         log_truncation = check_real("log_truncation", log_truncation, LOG_TRUNCATION)
-    return LatticeProfile(experiment, log_truncation)
+    return LatticeProfile(checked, log_truncation)

@@ -10,7 +10,7 @@ from fastshuffle._validation import Interval, check_real
 from fastshuffle.bracket import BracketProfile, Curve
 from fastshuffle.exact.binary import ExactProfile
 from fastshuffle.exact.homogeneous import homogeneous_law
-from fastshuffle.experiment import ShuffleExperiment
+from fastshuffle.experiment import ShuffleExperiment, check_experiment
 from fastshuffle.profile import Validity
 from fastshuffle.randomizers import Randomizer
 from fastshuffle.randomizers.continuous import ContinuousNoise
@@ -71,8 +71,7 @@ def revealing_profile(experiment: ShuffleExperiment, *, rtol: float = 1e-3) -> B
     >>> print(f"{lower:.1e} {upper:.1e}")
     1.7e-07 4.3e-04
     """
-    if not isinstance(experiment, ShuffleExperiment):
-        raise TypeError(f"experiment must be a ShuffleExperiment, got {type(experiment).__name__}")
+    check_experiment(experiment)
     tolerance = check_real("rtol", rtol, _RTOL)
     below = _merged_profiles(experiment)
     a, b = experiment.pair

@@ -24,13 +24,6 @@ _OPPOSITE: dict[Direction, Direction] = {
 _MOST_HALVINGS = 1200
 
 
-def check_experiment(experiment: Any) -> ShuffleExperiment:
-    """Return a `ShuffleExperiment`."""
-    if not isinstance(experiment, ShuffleExperiment):
-        raise TypeError(f"experiment must be a ShuffleExperiment, got {type(experiment).__name__}")
-    return experiment
-
-
 class LimitProfile(PrivacyProfile):
     """The curve of a limit law in place of the exact one: an APPROXIMATION, no guarantee.
 

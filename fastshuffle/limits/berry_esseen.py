@@ -8,8 +8,7 @@ import numpy as np
 from fastshuffle._typing import FloatArray
 from fastshuffle._validation import UnsupportedSettingError
 from fastshuffle.exact._pair import FORWARD, pair_arrays
-from fastshuffle.experiment import ShuffleExperiment
-from fastshuffle.limits._profile import check_experiment
+from fastshuffle.experiment import ShuffleExperiment, check_experiment
 from fastshuffle.limits.fisher import merged_rows
 
 __all__ = ["BerryEsseenBound", "berry_esseen_bound"]

@@ -15,8 +15,7 @@ from fastshuffle._validation import (
     check_direction,
     check_real,
 )
-from fastshuffle.experiment import ShuffleExperiment
-from fastshuffle.limits._profile import check_experiment
+from fastshuffle.experiment import ShuffleExperiment, check_experiment
 from fastshuffle.limits.fisher import difference, experiment_constant, merged_rows
 from fastshuffle.profile import Validity
 

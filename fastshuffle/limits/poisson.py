@@ -7,9 +7,9 @@ import numpy as np
 from fastshuffle._kernels.poisson_shift import shift_log_delta_array, shift_type_two_error_array
 from fastshuffle._typing import Direction, FloatArray
 from fastshuffle._validation import UnsupportedSettingError
-from fastshuffle.experiment import ShuffleExperiment
+from fastshuffle.experiment import ShuffleExperiment, check_experiment
 from fastshuffle.limits._jumps import Jumps, shift_law
-from fastshuffle.limits._profile import LimitProfile, Side, check_experiment
+from fastshuffle.limits._profile import LimitProfile, Side
 
 __all__ = ["JumpProfile", "ShiftProfile", "poisson_profile", "skellam_profile"]
 

@@ -18,7 +18,7 @@ from fastshuffle._validation import (
     check_real,
     check_reals,
 )
-from fastshuffle.experiment import ShuffleExperiment
+from fastshuffle.experiment import ShuffleExperiment, check_experiment
 from fastshuffle.monte_carlo.aim import Aim, take_aim
 from fastshuffle.monte_carlo.band import Band
 from fastshuffle.monte_carlo.chunks import Sums, Task, pilot_deviations, run_chunk
@@ -407,13 +407,12 @@ class Simulation:
 
 
 def _checked_laws(experiment: Any) -> dict[Side, PairLaws]:
-    if not isinstance(experiment, ShuffleExperiment):
-        raise TypeError(f"experiment must be a ShuffleExperiment, got {type(experiment).__name__}")
-    if experiment.n == 1:
+    checked = check_experiment(experiment)
+    if checked.n == 1:
         raise UnsupportedSettingError(
             "n must be >= 2 for a simulation, got 1; exact_profile needs none"
         )
-    return {side: PairLaws(experiment, side) for side in SIDES}
+    return {side: PairLaws(checked, side) for side in SIDES}
 
 
 def _checked_epsilons(epsilons: npt.ArrayLike) -> FloatArray:
