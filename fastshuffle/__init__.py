@@ -6,6 +6,7 @@ from fastshuffle.bounds import (
     chernoff_profile,
     clone_profile,
     stronger_clone_profile,
+    variation_ratio_parameters,
     variation_ratio_profile,
 )
 from fastshuffle.bracket import BracketProfile
@@ -159,6 +160,7 @@ __all__ = [
     "subset_selection",
     "symmetric_unary_encoding",
     "tangent_profile",
+    "variation_ratio_parameters",
     "variation_ratio_profile",
     "worst_case_profile",
     "worst_fisher_constant",

@@ -457,7 +457,6 @@ class TestBounds:
         refusals = {row["method"]: row["refusal"] for row in content["bounds"] if row["refusal"]}
         assert refusals == {
             "stronger clones": "not of its class",
-            "variation ratio": "no known parameters",
         }
         guarantees = {row["method"] for row in content["bounds"] if row["guarantee"]}
         assert guarantees == {"worst case", "privacy blanket", "clones", "Chernoff"}

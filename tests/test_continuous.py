@@ -111,7 +111,9 @@ class TestWorstCase:
             lambda: noise.shared_rows((0, 1)),
             lambda: fs.exact_profile(fs.ShuffleExperiment(noise, 10, k=3)),
         ):
-            with pytest.raises(TypeError, match="randomizer must have finitely many outputs, got"):
+            with pytest.raises(
+                fs.UnsupportedSettingError, match="randomizer must have finitely many outputs, got"
+            ):
                 call()
 
 

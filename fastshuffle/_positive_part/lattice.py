@@ -31,6 +31,8 @@ _FAR_ALIAS_EXPONENT = 45.0
 _LARGEST_POSITION = 2.0**50
 _MOST_REFINEMENTS = 20
 _FEW_COPIES = 1e4
+# Over fewer positions than this, atoms are gathered without sorting them.
+_DENSE = 1e5
 _RELATIVE_ROUNDING = 1e-11
 # A sum that cancels to less than this share of its terms is not trusted.
 _LEAST_SHARE = 1e-5
@@ -95,7 +97,13 @@ def refined_on_grid(low: list[Terms], high: list[Terms], s: float, rtol: float) 
 
 
 def _gathered(count: float, positions: FloatArray, p: FloatArray, values: FloatArray) -> _Lattice:
-    grid, where = np.unique(positions, return_inverse=True)
+    """Return the atoms with each position once, and the mean value there."""
+    lowest = float(positions.min())
+    if float(positions.max()) - lowest < _DENSE:
+        where = (positions - lowest).astype(np.int64)
+        grid = lowest + np.arange(int(where.max()) + 1, dtype=np.float64)
+    else:
+        grid, where = np.unique(positions, return_inverse=True)
     mass = np.bincount(where, p).astype(np.float64, copy=False)
     total = np.bincount(where, p * values).astype(np.float64, copy=False)
     kept = mass > 0.0

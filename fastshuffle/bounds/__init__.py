@@ -14,6 +14,7 @@ from fastshuffle.bounds.blanket import blanket_profile, chernoff_profile
 from fastshuffle.bounds.clones import (
     clone_profile,
     stronger_clone_profile,
+    variation_ratio_parameters,
     variation_ratio_profile,
 )
 
@@ -22,5 +23,6 @@ __all__ = [
     "chernoff_profile",
     "clone_profile",
     "stronger_clone_profile",
+    "variation_ratio_parameters",
     "variation_ratio_profile",
 ]

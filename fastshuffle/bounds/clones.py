@@ -1,6 +1,8 @@
 """Bounds by clones: the others send the differing user's messages by chance, and hide which."""
 
 import math
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -9,6 +11,7 @@ from fastshuffle._validation import (
     Interval,
     UnsupportedSettingError,
     check_count,
+    check_pair,
     check_real,
 )
 from fastshuffle.bounds.common import RTOL, check_randomizer, unordered_pairs, upper_bound
@@ -17,6 +20,8 @@ from fastshuffle.bracket import BracketProfile, Curve
 from fastshuffle.randomizers import LocalRandomizer
 
 _AT_LEAST_ONE = Interval(1.0, math.inf, ">= 1")
+# Rounding of a ratio of two probabilities.
+_RATIO_ROUNDING = 1e-14
 
 
 class OutsideClassError(UnsupportedSettingError):
@@ -188,6 +193,74 @@ def _require_clones(randomizer: LocalRandomizer, flip: float) -> None:
             )
 
 
+class VariationRatio(NamedTuple):
+    """The parameters of `variation_ratio_profile` for one pair of inputs."""
+
+    p: float
+    beta: float
+    q: float
+
+
+def variation_ratio_parameters(
+    randomizer: LocalRandomizer, *, pair: Sequence[int] = (0, 1)
+) -> VariationRatio:
+    """Return the parameters of the variation-ratio bound of a pair of inputs of a randomizer.
+
+    Parameters
+    ----------
+    randomizer : LocalRandomizer
+        What every user applies; at least 2 inputs.
+    pair : tuple of two ints, default (0, 1)
+        The inputs of the differing user, in any order.
+
+    Returns
+    -------
+    VariationRatio
+        ``p``, ``beta`` and ``q``, ready for ``variation_ratio_profile(*parameters, n)``. The
+        ratios are rounded up, which is the safe side. If ``q`` is inf, or ``p`` is beyond the
+        largest double, the bound does not cover the randomizer.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is outside its domain.
+
+    Notes
+    -----
+    With e = exp(epsilon0) and the others at any input:
+
+    =============================  ==========  ==================================  =====
+    mechanism                      p           beta                                q
+    =============================  ==========  ==================================  =====
+    k-ary randomized response      e           (e - 1) / (e + k - 1)               e
+    symmetric unary encoding       e           (sqrt(e) - 1) / (sqrt(e) + 1)       e
+    optimised unary encoding       e           (e - 1) / (2 (e + 1))               e
+    subset selection, d inputs     e           (e - 1) C(d-2, w-1) / (e C(d-1,     e
+                                               w-1) + C(d-1, w))
+    =============================  ==========  ==================================  =====
+
+    They are computed here from the laws of the messages, for any randomizer.
+
+    Examples
+    --------
+    >>> import fastshuffle as fs
+    >>> p, beta, q = fs.variation_ratio_parameters(fs.k_randomized_response(2.0, 5))
+    >>> print(f"{p:.6f} {beta:.6f} {q:.6f}")
+    7.389056 0.560987 7.389056
+    """
+    checked = check_randomizer(randomizer)
+    a, b = check_pair(pair, checked.n_inputs)
+    merged = checked.merged((a, b))
+    w_a, w_b, shared = checked.shared_rows((a, b))
+    either = np.maximum(w_a, w_b)
+    seen = either > 0.0
+    with np.errstate(divide="ignore", over="ignore"):
+        ratio = float(np.exp(np.abs(merged.log_ratios[1]).max())) * (1.0 + _RATIO_ROUNDING)
+        most = float((either[seen] / shared[seen]).max()) * (1.0 + _RATIO_ROUNDING)
+    beta = float(np.maximum(merged.rows[1] - merged.rows[0], 0.0).sum())
+    return VariationRatio(ratio, beta, most)
+
+
 def variation_ratio_profile(
     p: float, beta: float, q: float, n: float, *, rtol: float = 1e-6
 ) -> BracketProfile:
@@ -232,8 +305,8 @@ def variation_ratio_profile(
     n = 8, epsilon0 = 2, epsilon = 1 and the others all at a third input it gives 0.0948147, below
     the true 0.1019404, since how often that input is reported tells something about C too.
 
-    For k-ary randomized response p = q = e and ``beta = (e - 1) / (e + k - 1)``, e = exp(epsilon0).
-    The published row for any epsilon0-private randomizer, ``beta = (e - 1) / (e + 1)``, is not
+    `variation_ratio_parameters` has the parameters of the mechanisms. The published row for any
+    epsilon0-private randomizer, ``beta = (e - 1) / (e + 1)`` with e = exp(epsilon0), is not
     offered: it takes the largest distance for the distance, and gives the stronger clone bound,
     which its authors withdrew for general randomizers.
 

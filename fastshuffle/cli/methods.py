@@ -11,9 +11,11 @@ from fastshuffle.bounds import (
     chernoff_profile,
     clone_profile,
     stronger_clone_profile,
+    variation_ratio_parameters,
     variation_ratio_profile,
 )
 from fastshuffle.bounds.clones import OutsideClassError
+from fastshuffle.bounds.common import all_pairs
 from fastshuffle.exact import exact_profile, worst_case_profile
 from fastshuffle.experiment import ShuffleExperiment
 from fastshuffle.limits import gaussian_profile, worst_fisher_constant
@@ -24,8 +26,6 @@ from fastshuffle.randomizers import (
     k_randomized_response,
 )
 
-# Up to here the parameter exp(epsilon0) of the variation ratio is a double.
-_LARGEST_EPSILON0 = 709.0
 # With them every method runs once before any is timed, so that its kernels are loaded.
 _SMALL = (binary_randomized_response(1.0), k_randomized_response(1.0, 3))
 
@@ -62,7 +62,8 @@ def _worst_dataset(randomizer: LocalRandomizer, n: int, delta: float) -> _Answer
     """Bound the worst case from below: by an epsilon at which the dataset exceeds delta."""
     worst_case = worst_case_profile(randomizer, n)
     upper = worst_case.epsilon(delta)
-    worst = worst_case.argmax(upper)
+    # from the largest loss on delta is 0 for every dataset
+    worst = worst_case.argmax(min(upper, randomizer.epsilon0 * (1.0 - 1e-9)))
     profile = exact_profile(worst.experiment)
 
     def exceeds(epsilon: float) -> bool:
@@ -106,13 +107,13 @@ def _stronger_clones(randomizer: LocalRandomizer, n: int) -> PrivacyProfile:
 
 
 def _variation_ratio(randomizer: LocalRandomizer, n: int) -> PrivacyProfile:
-    local, k = randomizer.epsilon0, randomizer.n_inputs
-    if local > _LARGEST_EPSILON0:
-        raise UnsupportedSettingError(f"epsilon0 must be at most {_LARGEST_EPSILON0:g}")
-    if randomizer not in (binary_randomized_response(local), k_randomized_response(local, k)):
-        raise UnsupportedSettingError("no known parameters")
-    ratio = math.exp(local)
-    return variation_ratio_profile(ratio, (ratio - 1.0) / (ratio + (k - 1.0)), ratio, n)
+    pairs = {tuple(sorted(pair)) for pair in all_pairs(randomizer)}
+    if len(pairs) > 1:
+        raise UnsupportedSettingError("its pairs of inputs differ in kind")
+    parameters = variation_ratio_parameters(randomizer)
+    if not all(map(math.isfinite, parameters)):
+        raise UnsupportedSettingError("epsilon0 must be finite and at most 709")
+    return variation_ratio_profile(*parameters, n)
 
 
 def _gaussian_limit(randomizer: LocalRandomizer, n: int) -> PrivacyProfile:

@@ -8,7 +8,13 @@ from typing import Any, NamedTuple, NoReturn, final
 import numpy as np
 
 from fastshuffle._typing import BoolArray, FloatArray, IntArray
-from fastshuffle._validation import NONNEGATIVE_FINITE, Interval, check_count, check_real
+from fastshuffle._validation import (
+    NONNEGATIVE_FINITE,
+    Interval,
+    UnsupportedSettingError,
+    check_count,
+    check_real,
+)
 from fastshuffle.randomizers.base import LocalRandomizer, pairs_up_to_reflection
 from fastshuffle.randomizers.gaussian import DiscretizedGaussian
 from fastshuffle.randomizers.laplace import DiscretizedLaplace
@@ -93,7 +99,7 @@ class ContinuousNoise(LocalRandomizer):
         return np.arange(self._n_inputs) / (self._n_inputs - 1)
 
     def _merged(self, inputs: tuple[int, ...]) -> NoReturn:
-        raise TypeError(
+        raise UnsupportedSettingError(
             f"randomizer must have finitely many outputs, got {self!r} and inputs {inputs}; "
             "exact_profile with the other users at one input, blanket_profile and "
             "worst_case_profile bracket it, discretized noise has bins"
