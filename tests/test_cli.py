@@ -455,11 +455,10 @@ class TestBounds:
             else:
                 assert float(line["epsilon"]) == row["epsilon"]
         refusals = {row["method"]: row["refusal"] for row in content["bounds"] if row["refusal"]}
-        assert refusals == {
-            "stronger clones": "not of its class",
-        }
+        assert refusals == {"stronger clones": "not of its class"}
         guarantees = {row["method"] for row in content["bounds"] if row["guarantee"]}
-        assert guarantees == {"worst case", "privacy blanket", "clones", "Chernoff"}
+        kept = {"worst case", "privacy blanket", "clones", "variation ratio", "Chernoff"}
+        assert guarantees == kept
 
     def test_an_infinite_loss(self, command, tmp_path):
         (tmp_path / "w.csv").write_text("0.5,0.5,0\n0,0.5,0.5\n")
