@@ -10,7 +10,7 @@ from fastshuffle._validation import (
     check_count,
     check_pair,
 )
-from fastshuffle.randomizers import LocalRandomizer
+from fastshuffle.randomizers import LocalRandomizer, bundle
 
 __all__ = ["ShuffleExperiment", "check_experiment"]
 
@@ -41,8 +41,12 @@ class ShuffleExperiment:
         The inputs ``(a, b)`` that the differing user holds in the first and in the second dataset.
     messages : int, default 1
         How many messages every user sends, each the outcome of applying the randomizer anew to
-        the same input; at least 1, and no more than 2**53 from all users. The messages of all
-        users are shuffled one by one, so that nobody sees which came from the same user.
+        the same input; at least 1, and no more than 2**53 from all users.
+    bundled : bool, default False
+        Whether the messages of a user stay together, as one message of the randomizer
+        ``bundle(randomizer, messages)``, which then is that of the experiment. Otherwise the
+        messages of all users are shuffled one by one, so that nobody sees which came from the
+        same user.
 
     Raises
     ------
@@ -78,6 +82,7 @@ class ShuffleExperiment:
         others: Mapping[int, float] | None = None,
         pair: Sequence[int] = (0, 1),
         messages: float = 1,
+        bundled: bool = False,
     ) -> None:
         if not isinstance(randomizer, LocalRandomizer):
             raise TypeError(f"randomizer must be a Randomizer, got {type(randomizer).__name__}")
@@ -85,11 +90,14 @@ class ShuffleExperiment:
             raise ValueError(f"randomizer must have at least 2 inputs, got {randomizer.n_inputs}")
         if (k is None) == (others is None):
             raise TypeError("exactly one of k and others must be given")
-        self._randomizer = randomizer
         self._n = check_count("n", n, minimum=1)
         self._pair = check_pair(pair, randomizer.n_inputs)
         most = LARGEST_COUNT // self._n
-        self._messages = check_count("messages", messages, minimum=1, maximum=most)
+        count = check_count("messages", messages, minimum=1, maximum=most)
+        if not isinstance(bundled, bool):
+            raise TypeError(f"bundled must be True or False, got {bundled!r}")
+        self._messages = 1 if bundled else count
+        self._randomizer = bundle(randomizer, count) if bundled else randomizer
         if k is not None:
             if self._pair != (0, 1):
                 raise ValueError(f"pair must be (0, 1) where k is given, got {self._pair}")
@@ -101,7 +109,7 @@ class ShuffleExperiment:
 
     @property
     def randomizer(self) -> LocalRandomizer:
-        """What every user applies to the input held."""
+        """What every user applies to the input held; a bundle of messages is one message."""
         return self._randomizer
 
     @property
@@ -121,7 +129,7 @@ class ShuffleExperiment:
 
     @property
     def messages(self) -> int:
-        """How many messages every user sends."""
+        """How many messages of every user are shuffled one by one; a bundle is one message."""
         return self._messages
 
     def to_dict(self) -> dict[str, Any]:
@@ -131,7 +139,8 @@ class ShuffleExperiment:
         -------
         dict
             The keys are ``"randomizer"``, ``"n"``, ``"others"`` (with the inputs as strings, as
-            JSON has them), ``"pair"`` and, where users send several, ``"messages"``.
+            JSON has them), ``"pair"`` and, where several messages of a user are shuffled one by
+            one, ``"messages"``.
 
         Examples
         --------
@@ -176,8 +185,8 @@ def check_experiment(experiment: Any) -> ShuffleExperiment:
         raise TypeError(f"experiment must be a ShuffleExperiment, got {type(experiment).__name__}")
     if experiment.messages > 1:
         raise UnsupportedSettingError(
-            f"messages must be 1 for this method, got {experiment.messages}; exact_profile covers "
-            "several for two groups of outputs"
+            f"messages must be 1 or bundled for this method, got {experiment.messages}; "
+            "exact_profile covers several for two groups of outputs"
         )
     return experiment
 

@@ -243,5 +243,7 @@ def test_setting_and_refusals():
     ],
 )
 def test_methods_for_one_message_refuse_several(method):
-    with pytest.raises(fs.UnsupportedSettingError, match="messages must be 1 for this method"):
+    with pytest.raises(
+        fs.UnsupportedSettingError, match="messages must be 1 or bundled for this method"
+    ):
         method(fs.ShuffleExperiment(RR, 10, k=2, messages=3))

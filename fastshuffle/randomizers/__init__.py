@@ -5,6 +5,7 @@ from fastshuffle.randomizers.binary import (
     asymmetric_randomized_response,
     binary_randomized_response,
 )
+from fastshuffle.randomizers.bundle import bundle
 from fastshuffle.randomizers.continuous import gaussian, laplace
 from fastshuffle.randomizers.frequency import FrequencyRandomizer
 from fastshuffle.randomizers.gaussian import discretized_gaussian
@@ -26,6 +27,7 @@ __all__ = [
     "asymmetric_randomized_response",
     "binary_local_hashing",
     "binary_randomized_response",
+    "bundle",
     "discrete_laplace",
     "discretized_gaussian",
     "discretized_laplace",
