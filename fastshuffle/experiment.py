@@ -179,11 +179,11 @@ class ShuffleExperiment:
         return hash(self._key())
 
 
-def check_experiment(experiment: Any) -> ShuffleExperiment:
-    """Return an experiment whose users send one message each, which most methods are about."""
+def check_experiment(experiment: Any, *, several: bool = False) -> ShuffleExperiment:
+    """Return an experiment, of one message a user unless ``several`` are what a method covers."""
     if not isinstance(experiment, ShuffleExperiment):
         raise TypeError(f"experiment must be a ShuffleExperiment, got {type(experiment).__name__}")
-    if experiment.messages > 1:
+    if experiment.messages > 1 and not several:
         raise UnsupportedSettingError(
             f"messages must be 1 or bundled for this method, got {experiment.messages}; "
             "exact_profile covers several for two groups of outputs"

@@ -142,6 +142,53 @@ def test_what_a_bundle_is():
     assert 0.7 < (drawn == 2).mean() < 0.95
 
 
+def assert_constants(constants, unbundled, bundled):
+    assert_allclose(constants, (unbundled, bundled), rtol=1e-12, atol=0)
+
+
+def test_constants_of_the_limit():
+    rr = fs.binary_randomized_response(1.0)
+    chi_square = fs.chi_square(rr)
+    constants = fs.message_constants(rr, 5)
+    assert_constants(constants, 5 * chi_square, (1 + chi_square) ** 5 - 1)
+    assert_allclose(
+        constants.mu_ratio, math.sqrt(constants.bundled / constants.unbundled), rtol=1e-15, atol=0
+    )
+    # the closed form is the constant of the tuples, at either end
+    for rows in (TWO, THREE):
+        w = fs.Randomizer(rows)
+        for pi in (0.0, 1.0):
+            direct = fs.fisher_constant(fs.bundle(w, 3), pi)
+            assert_constants(fs.message_constants(w, 3, pi), 3 * fs.fisher_constant(w, pi), direct)
+        assert fs.message_constants(w, 3, 0.3).mu_ratio > 1.0
+    # equality, m = 2 and the symmetric channel in the middle
+    half = fs.message_constants(rr, 2, 0.5)
+    assert_allclose(half.mu_ratio, 1.0, rtol=1e-12, atol=0)
+    assert_allclose(half.bundled, 2 * chi_square, rtol=1e-12, atol=0)
+    revealing = fs.message_constants(fs.Randomizer([[1.0, 0.0], [0.5, 0.5]]), 2)
+    assert revealing == (math.inf, math.inf)
+    assert revealing.mu_ratio == 1.0
+    assert fs.message_constants(fs.Randomizer([[0.5, 0.5]] * 2), 2).mu_ratio == 1.0
+    with pytest.raises(ValueError, match="messages must be >= 1, got 0"):
+        fs.message_constants(rr, 0)
+
+
+@pytest.mark.parametrize("bundled", [False, True])
+def test_exact_profiles_approach_the_limit(bundled):
+    """The total variation at k = 0, where ``mu phi(0)`` is the first term."""
+    w = fs.Randomizer(TWO)
+    errors = []
+    for n in (10**4, 10**6):
+        e = fs.ShuffleExperiment(w, n, k=0, messages=3, bundled=bundled)
+        limit = fs.gaussian_profile(e)
+        constant = fs.message_constants(w, 3)[int(bundled)]
+        assert_allclose(limit.mu, math.sqrt(constant / n), rtol=1e-12, atol=0)
+        exact_value = fs.exact_profile(e, rtol=1e-6).delta(limit.mu)
+        errors.append(abs(exact_value / limit.delta(limit.mu) - 1.0))
+    assert errors[1] < 0.01
+    assert errors[1] < 0.3 * errors[0]
+
+
 def test_refusals():
     w = fs.Randomizer(TWO)
     with pytest.raises(TypeError, match="randomizer must be a Randomizer, got list"):

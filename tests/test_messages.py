@@ -235,7 +235,7 @@ def test_setting_and_refusals():
 @pytest.mark.parametrize(
     "method",
     [
-        fs.gaussian_profile,
+        fs.tangent_profile,
         fs.revealing_profile,
         fs.jensen_shannon_expansion,
         fs.berry_esseen_profile,

@@ -32,6 +32,7 @@ from fastshuffle.limits.gaussian import (
     tangent_profile,
 )
 from fastshuffle.limits.hybrid import HybridProfile, hybrid_profile
+from fastshuffle.limits.messages import MessageConstants, message_constants
 from fastshuffle.limits.poisson import ShiftProfile, poisson_profile, skellam_profile
 from fastshuffle.limits.proved import berry_esseen_profile
 from fastshuffle.limits.regime import LimitError, Regime, regime
@@ -45,6 +46,7 @@ __all__ = [
     "HybridProfile",
     "LimitError",
     "LimitProfile",
+    "MessageConstants",
     "Regime",
     "ShiftProfile",
     "TangentProfile",
@@ -63,6 +65,7 @@ __all__ = [
     "hybrid_profile",
     "jensen_shannon_expansion",
     "kl_expansion",
+    "message_constants",
     "mixture_fisher_constant",
     "poisson_profile",
     "regime",

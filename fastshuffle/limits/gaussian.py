@@ -21,7 +21,7 @@ _LARGEST_TANGENT_MU = math.sqrt(2.0 * math.pi)
 
 
 def _mu(experiment: ShuffleExperiment) -> float:
-    """Return ``sqrt(I / n)`` for the composition of the others."""
+    """Return ``sqrt(m I / n)`` for the composition of the others and m messages a user."""
     if experiment.n == 1:
         raise UnsupportedSettingError(
             "n must be >= 2, since the limit is in the number of other users, got 1"
@@ -32,7 +32,7 @@ def _mu(experiment: ShuffleExperiment) -> float:
             "the Fisher constant must be finite for a Gaussian limit, got inf: the differing "
             "user's messages are not all among those of the others"
         )
-    return math.sqrt(constant / experiment.n)
+    return math.sqrt(constant / experiment.n * experiment.messages)
 
 
 @final
@@ -54,7 +54,7 @@ class GaussianProfile(LimitProfile):
 
     @property
     def mu(self) -> float:
-        """The separation of the two normal laws, ``sqrt(I / n)``."""
+        """The separation of the two normal laws, ``sqrt(m I / n)`` for m messages a user."""
         return self._mu
 
     def _log_curve(self, epsilons: FloatArray, side: Side) -> FloatArray:  # noqa: ARG002 - symmetric
@@ -111,7 +111,7 @@ def gaussian_profile(experiment: ShuffleExperiment) -> GaussianProfile:
     ----------
     experiment : ShuffleExperiment
         Any randomizer and any composition of the other users, n >= 2. The fractions of the n - 1
-        others who hold each input give the Fisher constant I.
+        others who hold each input give the Fisher constant I. Users may send several messages.
 
     Returns
     -------
@@ -135,6 +135,9 @@ def gaussian_profile(experiment: ShuffleExperiment) -> GaussianProfile:
     Notes
     -----
     ``delta(epsilon) = Phi(-epsilon / mu + mu / 2) - exp(epsilon) Phi(-epsilon / mu - mu / 2)``.
+
+    *Several messages*, shuffled one by one: m messages move the mean of the histogram m times as
+    far and have the variance of m n, so that ``mu = sqrt(m I / n)``.
 
     **Not a bound.** Randomized response with epsilon0 = 4, n = 10,000, k = 0 has delta(0.363) =
     9.0e-8 and its limit 4.5e-9, 20 times too small; at epsilon = 0.7 it is 1.1e-16 against 2.6e-24.
@@ -161,7 +164,7 @@ def gaussian_profile(experiment: ShuffleExperiment) -> GaussianProfile:
     >>> print(limit.validity, limit.bounds(0.363))
     APPROXIMATION (0.0, 1.0)
     """
-    checked = check_experiment(experiment)
+    checked = check_experiment(experiment, several=True)
     return GaussianProfile(checked, _mu(checked))
 
 
