@@ -166,7 +166,7 @@ class TestChernoffBounds:
                 assert value >= least
                 assert value <= least + 2e-4 + 1e-9 * abs(least)
 
-    @pytest.mark.parametrize("n", [2, 10**6])
+    @pytest.mark.parametrize("n", [2, 300])
     def test_never_below_the_bracket(self, n):
         rows = np.random.default_rng(5).dirichlet(np.full(6, 0.1), 4) + 1e-30
         randomizer = fs.Randomizer(rows / rows.sum(axis=1, keepdims=True))

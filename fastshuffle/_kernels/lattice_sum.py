@@ -21,7 +21,7 @@ from fastshuffle._kernels._jit import kernel
 
 _NEGLIGIBLE_EXPONENT = 42.0
 # Atoms times nodes, some tenths of a second of work.
-_MOST_VISITS = 1e7
+_MOST_VISITS = 5e6
 
 
 @kernel("(float64, float64, float64[:, ::1], float64[:, ::1])")

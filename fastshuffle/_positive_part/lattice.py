@@ -29,7 +29,7 @@ from fastshuffle._typing import FloatArray
 _ALIAS_EXPONENT = 42.0
 _FAR_ALIAS_EXPONENT = 45.0
 _LARGEST_POSITION = 2.0**50
-_MOST_REFINEMENTS = 20
+_MOST_GRIDS = 8
 _FEW_COPIES = 1e4
 # Over fewer positions than this, atoms are gathered without sorting them.
 _DENSE = 1e5
@@ -66,20 +66,21 @@ def refined_on_grid(low: list[Terms], high: list[Terms], s: float, rtol: float) 
     deviation = math.sqrt(sum(t.copies * tilted(t, s).variance for t in high))
     step = min(deviation, largest) * math.sqrt(2.0 * rtol / n) / max(1.0, s * deviation)
     reach = max(float(np.abs(t.values).max()) for t in high)
+    first = step
     bracket = Bracket(-math.inf, math.inf)
     finest = 0.0
     idle = 0
-    for _ in range(_MOST_REFINEMENTS):
+    for _ in range(_MOST_GRIDS):
         if not reach < step * _LARGEST_POSITION:
             break
         lower = _log_truncated_mean([_on_grid(t, step, exact=True) for t in low], step, s)
         upper = _log_truncated_mean([_on_grid(t, step, exact=False) for t in high], step, s)
         if math.isnan(lower[0]) or math.isnan(upper[0]):
             # too long a sum, or one that cannot be told from rounding: a coarser grid may do
-            if bracket.lower > -math.inf:
+            if bracket.lower > -math.inf or finest > first:
                 break
             finest = step
-            step *= 4.0
+            step *= 8.0
             continue
         last_gap = bracket.upper - bracket.lower
         bracket = Bracket(
