@@ -501,3 +501,21 @@ class TestRefusals:
         curve = of_k_ary(1.0, 4, 100)
         epsilons = np.array([0.0, 0.1, 0.3])
         assert curve.delta(epsilons).tolist() == [curve.delta(e) for e in epsilons.tolist()]
+
+
+@pytest.mark.parametrize("n", [10**9, 20_810_988_918_707, 10**15])
+def test_a_coarse_grid_does_not_fold_the_sum_back(n):
+    """The lower end was exp(1e14): on a grid too coarse, the tilt no longer centred the sum."""
+    w = fs.Randomizer([[0.2578, 0.3783, 0.3639], [0.1114, 0.8547, 0.0339]])
+    profile = fs.exact_profile(fs.ShuffleExperiment(w, n, k=0))
+    for direction in ("forward", "reverse"):
+        lower, upper = profile.log_bounds(0.1, direction=direction)
+        assert lower <= upper < -4e-3 * n
+
+
+def test_no_epsilons_and_the_ends_of_the_trade_off():
+    w = fs.Randomizer([[0.5, 0.3, 0.2], [0.2, 0.35, 0.45]])
+    profile = fs.exact_profile(fs.ShuffleExperiment(w, 100, k=0))
+    assert profile.delta([]).shape == profile.log_delta([]).shape == (0,)
+    assert all(side.shape == (0,) for side in profile.bounds([]))
+    assert (profile.trade_off(0.0), profile.trade_off(1.0)) == (1.0, 0.0)

@@ -30,6 +30,7 @@ _ALIAS_EXPONENT = 42.0
 _FAR_ALIAS_EXPONENT = 45.0
 _LARGEST_POSITION = 2.0**50
 _MOST_GRIDS = 8
+_FARTHEST_MEAN = 10.0
 _FEW_COPIES = 1e4
 # Over fewer positions than this, atoms are gathered without sorting them.
 _DENSE = 1e5
@@ -138,7 +139,11 @@ def _log_truncated_mean(lattice: list[_Lattice], step: float, s: float) -> tuple
         first += len(p)
         log_scale += count * law.log_moment
         magnitude += count * s * step * float(p @ np.abs(positions))
+    mean, variance = (sum(group[2] * group[i] for group in groups) for i in (3, 4))
+    if abs(mean) > _FARTHEST_MEAN * math.sqrt(variance):
+        return math.nan, 0.0  # the grid is so coarse that the tilt no longer centres the sum
     length = 2.0 * max(_tail_reach(atoms, groups, side) for side in (-1.0, 1.0))
+    length += 2.0 * abs(mean)
     length = max(length, (_FAR_ALIAS_EXPONENT - min(log_scale, 0.0)) / (s * step))
     length = 2.0 * math.ceil(0.5 * length) + 1.0
     error = 0.0
