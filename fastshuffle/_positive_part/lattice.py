@@ -25,7 +25,7 @@ from fastshuffle._positive_part.terms import (
 )
 from fastshuffle._typing import FloatArray
 
-# Bernstein's exponent of the tilted mass that may fold back, and the same for the far side.
+# Exponent of the tilted mass that may fold back, and of the same on the far side.
 _ALIAS_EXPONENT = 42.0
 _FAR_ALIAS_EXPONENT = 45.0
 _LARGEST_POSITION = 2.0**50

@@ -126,7 +126,8 @@ def blanket_profile(
 
     *All pairs.* One pair of each kind is enough (`LocalRandomizer.representative_pairs`), and a
     pair whose Chernoff bound is below the largest so far is not looked at further. **Cost**:
-    milliseconds an epsilon and pair that is, independent of n.
+    milliseconds an epsilon and pair that is, independent of n; as for `exact_profile` with the
+    others at one input.
 
     References
     ----------

@@ -83,8 +83,9 @@ def exact_profile(
     **Cost**, two groups: one to two microseconds a delta and direction, about ten an epsilon,
     independent of n; proportional to the number of different inputs that the others hold. Several
     messages: seven to twenty a delta and direction, about fifty an epsilon, independent of m. One
-    input: about a millisecond a delta, at any n. Lattice: some seconds once, at n = 1e5 for 3
-    groups and n = 500 for 4, then under a millisecond a delta.
+    input: one to some tens of milliseconds a delta, at any n, and up to some seconds for continuous
+    noise, for a million outputs and far beyond delta = 1e-300. Lattice: some seconds once, at
+    n = 1e5 for 3 groups and n = 500 for 4, then under a millisecond a delta.
 
     References
     ----------
