@@ -246,7 +246,7 @@ def variation_ratio_parameters(
     >>> import fastshuffle as fs
     >>> p, beta, q = fs.variation_ratio_parameters(fs.k_randomized_response(2.0, 5))
     >>> print(f"{p:.6f} {beta:.6f} {q:.6f}")
-    7.389056 0.560987 7.389056
+    7.389056 0.560982 7.389056
     """
     checked = check_randomizer(randomizer)
     a, b = check_pair(pair, checked.n_inputs)

@@ -68,8 +68,8 @@ def revealing_profile(experiment: ShuffleExperiment, *, rtol: float = 1e-3) -> B
     >>> krr = fs.k_randomized_response(epsilon0=2.0, k=8)
     >>> e = fs.ShuffleExperiment(krr, 10**6, others={x: 125_000 - (x == 7) for x in range(8)})
     >>> lower, upper = fs.revealing_profile(e).bounds(0.005)
-    >>> print(f"{lower:.1e} {upper:.1e}")
-    1.7e-07 4.3e-04
+    >>> print(f"{lower:.0e} {upper:.0e}")
+    2e-07 4e-04
     """
     check_experiment(experiment)
     tolerance = check_real("rtol", rtol, _RTOL)
