@@ -552,6 +552,50 @@ class TestFiles:
                 }
         assert content == profile.to_dict(delta=[1e-8], epsilon=[0.1, 1.9])
 
+    def test_messages_shuffled_one_by_one(self, command, tmp_path):
+        several = [*THOUSAND, "--messages", "4"]
+        files = ["--csv", "a.csv", "--json", "a.json", "--plot", "a.png"]
+        code, out, err = command(*several, *NUMBER, *files)
+        assert (code, err) == (0, [])
+        profile = fs.worst_case_profile(fs.binary_randomized_response(2.0), 1000, messages=4)
+        assert not_below(rows_of(out)[0][0], profile.epsilon(1e-8))
+        assert "messages 4 a user, shuffled one by one" in facts_of(out)
+        with (tmp_path / "a.csv").open(newline="") as file:
+            (row,) = csv.DictReader(file)
+        assert (row["messages"], row["validity"]) == ("4", "UPPER_BOUND")
+        assert json.loads((tmp_path / "a.json").read_text())["setting"]["messages"] == 4
+        assert (tmp_path / "a.png").stat().st_size > 1000
+        code, out, err = command(*several, "--unbundled", "--ones", "7", *NUMBER)
+        assert (code, err) == (0, [])
+        experiment = fs.ShuffleExperiment(profile.randomizer, 1000, k=7, messages=4)
+        assert not_below(rows_of(out)[0][0], fs.exact_profile(experiment).epsilon(1e-8))
+        assert "EXACT" in facts_of(out)
+
+    def test_messages_that_stay_together(self, command):
+        together = [*THOUSAND, "--messages", "2", "--bundled"]
+        code, out, err = command(*together, *NUMBER)
+        assert (code, err) == (0, [])
+        w = fs.bundle(fs.binary_randomized_response(2.0), 2)
+        assert not_below(rows_of(out)[0][0], fs.worst_case_profile(w, 1000).epsilon(1e-8))
+        assert "2 messages together, each 2 inputs, 2 outputs" in facts_of(out)
+        code, out, err = command(*together, "--ones", "0", *NUMBER)
+        assert (code, err) == (0, [])
+        profile = fs.exact_profile(fs.ShuffleExperiment(w, 1000, k=0))
+        assert not_below(rows_of(out)[0][0], profile.epsilon(1e-8))
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["--messages", "0"], "--messages must be an integer from 1 to"),
+            (["--messages", "2", "--mechanism", "krr:3"], "must have 2 inputs and 2 outputs"),
+            (["--messages", "2", "--bundled", "--mechanism", "laplace"], "continuous noise"),
+        ],
+    )
+    def test_messages_refused(self, command, arguments, message):
+        code, out, err = command(*THOUSAND, *NUMBER, *arguments)
+        assert (code, out) == (2, [])
+        assert message in facts_of(err)
+
     def test_csv_of_the_worst_case(self, command, tmp_path):
         command(*RR, "--users", "1e6", *NUMBER, "--epsilon", "0.5", "--csv", "a.csv")
         with (tmp_path / "a.csv").open(newline="") as file:

@@ -247,3 +247,59 @@ def test_methods_for_one_message_refuse_several(method):
         fs.UnsupportedSettingError, match="messages must be 1 or bundled for this method"
     ):
         method(fs.ShuffleExperiment(RR, 10, k=2, messages=3))
+
+
+# ---- Worst case --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rows", [[[0.75, 0.25], [0.375, 0.625]], [[0.9, 0.1], [0.1, 0.9]]])
+@pytest.mark.parametrize(("n", "messages"), [(1, 4), (2, 3), (30, 3), (12, 200)])
+def test_worst_case_by_trying_every_composition(rows, n, messages):
+    w = fs.Randomizer(rows)
+    worst = fs.worst_case_profile(w, n, messages=messages)
+    assert worst.validity is fs.Validity.UPPER_BOUND
+    assert worst.to_dict()["setting"]["messages"] == worst.messages == messages
+    each = [fs.exact_profile(fs.ShuffleExperiment(w, n, k=k, messages=messages)) for k in range(n)]
+    for epsilon in (0.0, 0.05, 0.7, 2.5):
+        truth = max(profile.delta(epsilon) for profile in each)
+        lower, upper = worst.bounds(epsilon)
+        assert lower <= truth <= upper
+        assert upper <= lower * (1.0 + 1.001e-3)
+        found = worst.argmax(epsilon)
+        attained = fs.exact_profile(found.experiment).delta(epsilon, direction=found.direction)
+        assert lower <= attained <= upper
+    for delta in (1e-2, 1e-9):
+        truth = max(profile.epsilon(delta) for profile in each)
+        epsilon = worst.epsilon(delta)
+        assert worst.delta(epsilon) <= delta
+        assert truth * (1.0 - STATED) <= epsilon <= truth * (1.0 + 2e-4)
+    alpha = 0.1
+    assert worst.trade_off(alpha) <= min(profile.trade_off(alpha) for profile in each) + 1e-12
+
+
+@pytest.mark.parametrize(("n", "messages"), [(10**4, 4), (10**9, 100)])
+def test_worst_case_at_any_size(n, messages):
+    w = fs.Randomizer([[0.75, 0.25], [0.375, 0.625]])
+    worst = fs.worst_case_profile(w, n, messages=messages)
+    epsilon = worst.epsilon(1e-10)
+    assert worst.delta(epsilon) <= 1e-10
+    for k in (0, n // 2, n - 1):
+        e = fs.ShuffleExperiment(w, n, k=k, messages=messages)
+        assert fs.exact_profile(e).delta(epsilon) <= 1e-10
+
+
+def test_worst_case_edges():
+    revealing = fs.Randomizer([[1.0, 0.0], [0.5, 0.5]])
+    worst = fs.worst_case_profile(revealing, 9, messages=3)
+    each = [fs.exact_profile(fs.ShuffleExperiment(revealing, 9, k=k, messages=3)) for k in range(9)]
+    lower, upper = worst.bounds(math.inf)
+    assert lower <= max(p.delta(math.inf) for p in each) <= upper
+    assert worst.epsilon(0.8) == math.inf
+    assert fs.worst_case_profile(RR, 20, messages=3).epsilon(0.0) == 3.0
+    assert fs.worst_case_profile(RR, 20, messages=3).delta(3.0) == 0.0
+    same = fs.worst_case_profile(fs.Randomizer([[0.5, 0.5]] * 2), 9, messages=2)
+    assert same.delta(0.0) == same.epsilon(0.1) == 0.0
+    with pytest.raises(fs.UnsupportedSettingError, match="2 inputs and 2 outputs for 2 messages"):
+        fs.worst_case_profile(fs.k_randomized_response(1.0, 3), 9, messages=2)
+    with pytest.raises(ValueError, match="messages must be >= 1, got 0"):
+        fs.worst_case_profile(RR, 9, messages=0)

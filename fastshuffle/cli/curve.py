@@ -8,30 +8,39 @@ from typing import Annotated, Any
 
 import typer
 
-from fastshuffle._validation import NONNEGATIVE, PROBABILITY
+from fastshuffle._validation import LARGEST_COUNT, NONNEGATIVE, PROBABILITY
 from fastshuffle.cli.datasets import Ones, Others, Pair, held, read_dataset
 from fastshuffle.cli.errors import InputError, input_errors, say_warnings
 from fastshuffle.cli.files import check_paths, csv_bytes, json_bytes, write_files
-from fastshuffle.cli.parsing import parse_real
+from fastshuffle.cli.parsing import parse_count, parse_real
 from fastshuffle.cli.quotes import Quote, experiment_quotes, worst_case_quotes
 from fastshuffle.cli.settings import (
+    Bundled,
     CsvFile,
     Epsilon0,
     JsonFile,
     Matrix,
     Mechanism,
+    MessageCount,
     Users,
     describe_randomizer,
     read_randomizer,
     read_users,
 )
 from fastshuffle.cli.tables import number_table, print_result
-from fastshuffle.exact import ExactProfile, WorstCaseProfile, exact_profile, worst_case_profile
+from fastshuffle.exact import (
+    ExactProfile,
+    UnbundledProfile,
+    WorstCaseProfile,
+    exact_profile,
+    worst_case_profile,
+)
 from fastshuffle.exact.binary_worst_case import BinaryWorstCase
+from fastshuffle.exact.unbundled_worst_case import UnbundledWorstCase
 from fastshuffle.experiment import ShuffleExperiment
 from fastshuffle.plotting import delta_text, lower_delta_text, plot_profile, rounded_up
 from fastshuffle.profile import DeltaWarning, PrivacyProfile
-from fastshuffle.randomizers import LocalRandomizer
+from fastshuffle.randomizers import LocalRandomizer, bundle
 
 # A picture shows no more of a worst case, which is found many times faster so.
 _PLOT_RTOL = 1e-3
@@ -43,6 +52,8 @@ def curve(  # noqa: PLR0913 - one parameter an option
     mechanism: Mechanism = None,
     epsilon0: Epsilon0 = None,
     matrix: Matrix = None,
+    messages: MessageCount = "1",
+    bundled: Bundled = False,
     ones: Ones = None,
     others: Others = None,
     pair: Pair = None,
@@ -70,11 +81,15 @@ def curve(  # noqa: PLR0913 - one parameter an option
         raise InputError("at least one of --delta and --epsilon must be given")
     fixed = read_dataset(n, ones, others, pair)
     randomizer = read_randomizer(mechanism, epsilon0, matrix)
+    apart = parse_count("--messages", messages, 1, LARGEST_COUNT // n)
+    if bundled:
+        with input_errors("--messages: "):
+            randomizer, apart = bundle(randomizer, apart), 1
     paths = check_paths({"--json": json_file, "--csv": csv_file, "--plot": plot_file}, matrix)
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DeltaWarning)
-        profile, quotes = _computed(randomizer, n, fixed, deltas, epsilons)
+        profile, quotes = _computed(randomizer, n, apart, fixed, deltas, epsilons)
         contents = {}
         if json_file is not None:
             contents["--json"] = _json(profile, quotes, deltas, epsilons)
@@ -93,16 +108,17 @@ def curve(  # noqa: PLR0913 - one parameter an option
 def _computed(
     randomizer: LocalRandomizer,
     n: int,
+    messages: int,
     fixed: dict[str, Any] | None,
     deltas: list[float],
     epsilons: list[float],
 ) -> tuple[PrivacyProfile, list[Quote]]:
     if fixed is None:
         with input_errors():
-            worst_case = worst_case_profile(randomizer, n)
+            worst_case = worst_case_profile(randomizer, n, messages=messages)
         return worst_case, worst_case_quotes(worst_case, deltas, epsilons)
     with input_errors():
-        experiment = ShuffleExperiment(randomizer, n, **fixed)
+        experiment = ShuffleExperiment(randomizer, n, messages=messages, **fixed)
         profile = exact_profile(experiment)
     return profile, experiment_quotes(profile, experiment, deltas, epsilons)
 
@@ -127,7 +143,7 @@ def _json(
 def _csv(profile: PrivacyProfile, quotes: list[Quote]) -> bytes:
     header = (
         "kind epsilon delta log_delta lower_delta direction validity relation datasets n pair "
-        "others"
+        "others messages"
     )
     return csv_bytes(
         header,
@@ -145,6 +161,7 @@ def _csv(profile: PrivacyProfile, quotes: list[Quote]) -> bytes:
                 profile.n,
                 " ".join(map(str, quote.experiment.pair)),
                 " ".join(held(quote.experiment)),
+                quote.experiment.messages,
             )
             for quote in quotes
         ),
@@ -153,7 +170,12 @@ def _csv(profile: PrivacyProfile, quotes: list[Quote]) -> bytes:
 
 def _png(profile: PrivacyProfile, quotes: list[Quote]) -> bytes:
     if isinstance(profile, WorstCaseProfile):
-        drawn: PrivacyProfile = worst_case_profile(profile.randomizer, profile.n, rtol=_PLOT_RTOL)
+        drawn: PrivacyProfile = worst_case_profile(
+            profile.randomizer,
+            profile.n,
+            rtol=_PLOT_RTOL,
+            messages=quotes[0].experiment.messages,
+        )
         marks = {(q.epsilon, q.log_delta) for q in quotes}
     else:
         drawn = profile
@@ -168,7 +190,7 @@ def _png(profile: PrivacyProfile, quotes: list[Quote]) -> bytes:
 
 def _print_worst_case(profile: WorstCaseProfile, quotes: list[Quote]) -> None:
     a, b = quotes[0].experiment.pair
-    if isinstance(profile, BinaryWorstCase):
+    if isinstance(profile, (BinaryWorstCase, UnbundledWorstCase)):
         inputs = sorted((a, b))
         table = number_table(
             ("epsilon", "delta", "direction", *(f"others at {x}" for x in inputs)),
@@ -209,7 +231,7 @@ def _print_worst_case(profile: WorstCaseProfile, quotes: list[Quote]) -> None:
 
 def _print_experiment(profile: PrivacyProfile, quotes: list[Quote]) -> None:
     experiment = quotes[0].experiment
-    bracketed = not isinstance(profile, ExactProfile)
+    bracketed = not isinstance(profile, (ExactProfile, UnbundledProfile))
     table = number_table(
         ("epsilon", "delta", *(["attained"] if bracketed else []), "direction"),
         ((*_numbers(q, lower=bracketed), q.direction) for q in quotes),
@@ -244,9 +266,11 @@ def _facts(
     profile: PrivacyProfile, quotes: list[Quote], datasets: str, columns: dict[str, str]
 ) -> dict[str, str]:
     """Return what is printed below the numbers; ``columns`` explains them."""
+    apart = quotes[0].experiment.messages
     return {
         "users": f"{profile.n:,}, with the one who differs",
         "local": describe_randomizer(quotes[0].experiment.randomizer),
+        **({"messages": f"{apart:,} a user, shuffled one by one"} if apart > 1 else {}),
         "datasets": datasets,
         "relation": profile.relation,
         **columns,

@@ -27,6 +27,7 @@ from fastshuffle.randomizers import (
     subset_selection,
     symmetric_unary_encoding,
 )
+from fastshuffle.randomizers.bundle import Bundle
 
 
 def _binned_laplace(epsilon0: float, n_inputs: int, bins_per_step: int = 1) -> LocalRandomizer:
@@ -80,6 +81,16 @@ JsonFile: TypeAlias = Annotated[
 ]
 CsvFile: TypeAlias = Annotated[
     Path | None, typer.Option("--csv", metavar="FILE", help="Write a line for each number.")
+]
+MessageCount: TypeAlias = Annotated[
+    str, typer.Option("--messages", metavar="M", help="How many messages every user sends.")
+]
+Bundled: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--bundled/--unbundled",
+        help="Whether the messages of a user stay together, or all are shuffled one by one.",
+    ),
 ]
 Confidence: TypeAlias = Annotated[
     str,
@@ -150,6 +161,9 @@ def describe_randomizer(randomizer: LocalRandomizer) -> str:
     if isinstance(randomizer, Randomizer):
         n_inputs, n_outputs = randomizer.matrix.shape
         return f"{n_inputs} inputs, {n_outputs} outputs, {epsilon0}"
+    if isinstance(randomizer, Bundle):
+        single = describe_randomizer(randomizer.randomizer)
+        return f"{randomizer.messages} messages together, each {single}"
     definition = randomizer.to_dict()
     words = [f"{name} = {value}" for name, value in definition.items() if name != "epsilon0"]
     return ", ".join([definition["mechanism"], *words[1:], epsilon0])

@@ -1,6 +1,12 @@
 """Which method fits an experiment, or a randomizer: the public functions of exact profiles."""
 
-from fastshuffle._validation import Interval, UnsupportedSettingError, check_count, check_real
+from fastshuffle._validation import (
+    LARGEST_COUNT,
+    Interval,
+    UnsupportedSettingError,
+    check_count,
+    check_real,
+)
 from fastshuffle.bounds.common import check_randomizer
 from fastshuffle.bracket import BracketProfile
 from fastshuffle.exact.binary import ExactProfile
@@ -9,6 +15,7 @@ from fastshuffle.exact.general_worst_case import GeneralWorstCase
 from fastshuffle.exact.homogeneous import homogeneous_profile
 from fastshuffle.exact.lattice import LatticeProfile, lattice_profile
 from fastshuffle.exact.unbundled import UnbundledProfile
+from fastshuffle.exact.unbundled_worst_case import UnbundledWorstCase
 from fastshuffle.exact.worst_case import WorstCaseProfile
 from fastshuffle.experiment import ShuffleExperiment
 from fastshuffle.randomizers import LocalRandomizer
@@ -147,7 +154,7 @@ def _several_messages(experiment: ShuffleExperiment) -> UnbundledProfile:
 
 
 def worst_case_profile(
-    randomizer: LocalRandomizer, n: float, *, rtol: float | None = None
+    randomizer: LocalRandomizer, n: float, *, rtol: float | None = None, messages: float = 1
 ) -> WorstCaseProfile:
     """Return the worst-case profile over all datasets: the number a deployment may quote.
 
@@ -159,6 +166,9 @@ def worst_case_profile(
         Number of users, including the one who differs; from 1 to 2**53.
     rtol : float, optional
         Relative accuracy, from 1e-9 to 0.5; by default 1e-6 for two outputs and 1e-3 otherwise.
+    messages : int, default 1
+        How many messages of every user are shuffled one by one; more than 1 for two inputs and two
+        outputs only. Messages of a user that stay together are one message of a `bundle`.
 
     Returns
     -------
@@ -191,6 +201,8 @@ def worst_case_profile(
     bound. For a block of values, dropping the users who may hold either row bounds all of it, by
     post-processing; a second bound, from the contour integral, is sharp where all k nearly tie.
 
+    *Several messages.* The same search by the first bound, over the users' inputs.
+
     *More outputs.* See `blanket_profile` for the upper end. The datasets tried for the lower end
     are those whose other users all hold one input, any input: for k-ary randomized response a
     third one is the worst, and the gap closes as n grows.
@@ -200,7 +212,9 @@ def worst_case_profile(
 
     **Accuracy**: as stated by ``bounds``; rounding is on the safe side. **Cost**: with two outputs
     under a millisecond for most epsilons, up to 0.2 seconds for n near 1e4 and up to some seconds
-    for rare outputs near epsilon = 0, where many compositions nearly tie; otherwise milliseconds
+    for rare outputs near epsilon = 0, where many compositions nearly tie; with several messages
+    some tenths of a second a delta and some seconds an epsilon, which is then up to a relative
+    1e-4 above the smallest that could be certified; otherwise milliseconds
     for each pair of inputs that differ in kind. It does not grow with n.
 
     References
@@ -222,6 +236,18 @@ def worst_case_profile(
     """
     checked = check_randomizer(randomizer)
     users = check_count("n", n, minimum=1)
+    apart = check_count("messages", messages, minimum=1, maximum=LARGEST_COUNT // users)
+    if apart > 1:
+        if (
+            isinstance(checked, ContinuousNoise)
+            or checked.n_inputs > 2
+            or checked.merged((0, 1)).rows.shape[1] > 2
+        ):
+            raise UnsupportedSettingError(
+                f"randomizer must have 2 inputs and 2 outputs for {apart} messages a user, got "
+                f"{checked!r}"
+            )
+        return UnbundledWorstCase(checked, users, _check_rtol(rtol, 1e-3), apart)
     inputs = checked.representative_inputs()
     finite = not isinstance(checked, ContinuousNoise)
     if finite and len(inputs) == checked.n_inputs and checked.merged(inputs).rows.shape[1] <= 2:
