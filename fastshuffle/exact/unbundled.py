@@ -81,6 +81,8 @@ class UnbundledProfile(PrivacyProfile):
         log_deltas = np.empty_like(epsilons)
         code = DIRECTION_CODE[direction]
         unbundled_log_delta_array(epsilons, code, self._laws, self._pairs, log_deltas)
+        if np.isnan(log_deltas).any():
+            raise ArithmeticError(f"a delta came out as nan for {self!r}")
         return log_deltas
 
     def _log_bounds(

@@ -88,6 +88,8 @@ class UnbundledWorstCase(WorstCaseProfile):
                 epsilon, self._pairs[direction], self._laws[direction], self._tilted, moments,
                 sums, result,
             )  # fmt: skip
+            if math.isnan(result[0]):
+                raise ArithmeticError(f"a delta came out as nan for {self!r}")
             found.append((float(result[0]), direction))
         return max(found)
 
