@@ -12,7 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import fastshuffle
-from validation import accuracy, bounds, coverage, limit_accuracy, sections, worst_case
+from validation import (
+    accuracy,
+    bounds,
+    bracket_accuracy,
+    coverage,
+    limit_accuracy,
+    sections,
+    worst_case,
+)
 from validation.figures import draw
 from validation.progress import Progress, show_progress
 from validation.run_claims import FOLDER, Judged, check_claims
@@ -102,12 +110,15 @@ def _surveys(
         )
     )
     limits = rows(accuracy.AccuracyRow, "limits", limit_accuracy.survey)
+    brackets = rows(accuracy.AccuracyRow, "brackets", bracket_accuracy.survey)
     if record:
         replace_file(accuracy.RECORD, accuracy.record_text(errors))
         replace_file(limit_accuracy.RECORD, accuracy.record_text(limits))
+        replace_file(bracket_accuracy.RECORD, accuracy.record_text(brackets))
     return [
         sections.accuracy_section(errors, accuracy.read_record()),
         sections.limit_section(limits, accuracy.read_record(limit_accuracy.RECORD)),
+        sections.bracket_section(brackets, accuracy.read_record(bracket_accuracy.RECORD)),
         sections.certificate_section(certificates),
         sections.composition_section(compositions),
         sections.bound_section(universal),

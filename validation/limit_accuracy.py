@@ -34,7 +34,7 @@ from validation.reference import poisson as reference
 RECORD = Path(__file__).with_name("recorded_limits.json")
 
 # What the other users hold has no part in these: the key of the rows in the record.
-_LIMIT = "limit"
+LIMIT = "limit"
 
 _SEED = 20260308
 _DIGITS = 30
@@ -270,11 +270,17 @@ QUANTITIES = (
 )  # fmt: skip
 
 
-def survey(*, quick: bool, progress: Callable[[str], None]) -> list[AccuracyRow]:
-    """Measure the largest error of every limit.
+def measure_quantities(
+    quantities: Sequence[Quantity], kind: str, *, quick: bool, progress: Callable[[str], None]
+) -> list[AccuracyRow]:
+    """Measure the largest error of quantities that have no regime of users.
 
     Parameters
     ----------
+    quantities : sequence of Quantity
+        What is measured, and where.
+    kind : str
+        What all of them are, in a word: the key of the rows in the record.
     quick : bool
         Visit a small part of the cases.
     progress : callable
@@ -283,11 +289,11 @@ def survey(*, quick: bool, progress: Callable[[str], None]) -> list[AccuracyRow]
     Returns
     -------
     list of AccuracyRow
-        In the order of `QUANTITIES`.
+        In the order of the quantities.
     """
     rows = []
-    for i, quantity in enumerate(QUANTITIES):
-        progress(f"accuracy of the limits: {quantity.name}")
+    for i, quantity in enumerate(quantities):
+        progress(f"accuracy of a {kind}: {quantity.name}, {quantity.regime}")
         wanted = quantity.quick_cases if quick else quantity.cases
         errors: list[float] = []
         for attempt in range(20 * wanted):
@@ -297,5 +303,10 @@ def survey(*, quick: bool, progress: Callable[[str], None]) -> list[AccuracyRow]
             if error is not None:
                 errors.append(math.inf if math.isnan(error) else error)
         name, span, regime, documented = quantity[:4]
-        rows.append(AccuracyRow(name, span, _LIMIT, regime, len(errors), max(errors), documented))
+        rows.append(AccuracyRow(name, span, kind, regime, len(errors), max(errors), documented))
     return rows
+
+
+def survey(*, quick: bool, progress: Callable[[str], None]) -> list[AccuracyRow]:
+    """Measure the largest error of every limit, in the order of `QUANTITIES`."""
+    return measure_quantities(QUANTITIES, LIMIT, quick=quick, progress=progress)

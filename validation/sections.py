@@ -35,6 +35,16 @@ holds; the distance of a limit from the exact curve is the matter of the claims.
 do. A later run fails above "limit on it", and as in the table before.
 """
 
+_BRACKET_NOTES = """\
+What rests on sums over histograms, against sums over all of them that share no code with the
+library. Brackets: the larger relative distance of an end of `log_bounds` from the exact delta at
+`rtol` = 1e-6. An end on the wrong side of it would be an infinite error, without any allowance for
+rounding. Losses: `log(P / Q)` of single histograms, likely and unlikely ones, against integer
+arithmetic; the relative error over the condition number `sum_y |P_y - Q_y| / |P - Q|`, with P_y the
+part in which the user who differs sent y. A later run fails above "limit on it", and as in the
+tables before.
+"""
+
 _CERTIFICATE_NOTES = """\
 Random randomizers, n and epsilons. At each point every dataset was tried: all compositions of the
 others, all ordered pairs. Failures: some dataset above the upper end of `bounds(epsilon)`; the
@@ -163,7 +173,22 @@ def limit_section(
     rows: Sequence[accuracy.AccuracyRow], recorded: Sequence[accuracy.AccuracyRow]
 ) -> Section:
     """Return the table of errors of the limits."""
-    header = ["limit", "range", "regime", "error", "cases", "limit on it"]
+    failures = _too_large(rows, recorded)
+    return Section("Accuracy of the limits", _LIMIT_NOTES, _by_regime("limit", rows), failures)
+
+
+def bracket_section(
+    rows: Sequence[accuracy.AccuracyRow], recorded: Sequence[accuracy.AccuracyRow]
+) -> Section:
+    """Return the table of errors of brackets and of privacy losses."""
+    table = _by_regime("quantity", rows)
+    failures = _too_large(rows, recorded)
+    return Section("Accuracy of brackets and losses", _BRACKET_NOTES, table, failures)
+
+
+def _by_regime(first: str, rows: Sequence[accuracy.AccuracyRow]) -> Table:
+    """Return the errors of quantities in regimes of their own."""
+    header = [first, "range", "regime", "error", "cases", "limit on it"]
     body = [
         [
             row.quantity,
@@ -175,8 +200,7 @@ def limit_section(
         ]
         for row in rows
     ]
-    failures = _too_large(rows, recorded)
-    return Section("Accuracy of the limits", _LIMIT_NOTES, [header, *body], failures)
+    return [header, *body]
 
 
 def certificate_section(rows: Sequence[worst_case.CertificateRow]) -> Section:
