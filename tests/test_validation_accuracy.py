@@ -1,12 +1,13 @@
 """The record of the accuracy surveys, and what a later run may reach."""
 
+import dataclasses
 import math
 
 import numpy as np
 import pytest
 from mpmath import mp
 
-from validation import accuracy, bracket_accuracy, limit_accuracy
+from validation import accuracy, bracket_accuracy, limit_accuracy, sections
 
 SURVEYS = (accuracy, limit_accuracy, bracket_accuracy)
 
@@ -82,6 +83,14 @@ def test_a_bracket_that_misses_the_truth_has_an_infinite_error(log_lower, log_up
     with mp.workdps(40):
         found = bracket_accuracy.distance(log_lower, log_upper, mp.exp(-1))
     assert found == pytest.approx(distance, rel=1e-12, abs=0)
+
+
+def test_an_infinite_error_fails_the_run():
+    rows = accuracy.read_record(bracket_accuracy.RECORD)
+    assert sections.bracket_section(rows, rows).failures == ()
+    missed = dataclasses.replace(rows[0], error=math.inf)
+    [failure] = sections.bracket_section([missed, *rows[1:]], rows).failures
+    assert failure.startswith("exact_profile, delta, all, ")
 
 
 def test_the_record_survives_its_file(tmp_path):

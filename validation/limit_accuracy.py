@@ -20,6 +20,7 @@ from fastshuffle import (
     ShuffleExperiment,
     binary_randomized_response,
     compound_poisson_profile,
+    edgeworth_profile,
     fisher_constant,
     gaussian_profile,
     hybrid_profile,
@@ -251,6 +252,35 @@ def _hybrid_error(rng: np.random.Generator) -> float | None:
     return _relative(value, exact)
 
 
+def _edgeworth_error(rng: np.random.Generator) -> float | None:
+    """Return the error of the expansion for others at one input, 3 to 6 outputs."""
+    outputs, order = int(rng.integers(3, 7)), int(rng.integers(3, 5))
+    counts = [1 + rng.multinomial(2**20 - outputs, rng.dirichlet(np.full(outputs, 3.0)))
+              for _ in range(3)]  # fmt: skip
+    rows = [[math.ldexp(int(x), -20) for x in row] for row in counts]
+    n, held = round(_log_uniform(rng, 1e4, 1e15)), int(rng.integers(3))
+    experiment = ShuffleExperiment(Randomizer(rows), n, others={held: n - 1})
+    profile = edgeworth_profile(experiment, order=order)
+    epsilon = float(rng.uniform(0.0, 0.99)) * profile.largest_epsilon
+    with mp.workdps(60):
+        growth, root = mp.expm1(mpf(epsilon)), mp.sqrt(n)
+        law = [mpf(p) for p in rows[held]]
+        terms = [(mpf(b) - (1 + growth) * mpf(a)) / p + growth
+                 for a, b, p in zip(*rows[:2], law, strict=True)]  # fmt: skip
+        square, third, fourth = (
+            mp.fsum(p * x**power for p, x in zip(law, terms, strict=True)) for power in (2, 3, 4)
+        )
+        deviation = mp.sqrt(square)
+        skewness, kurtosis = third / deviation**3, fourth / square**2 - 3
+        t = root * growth / deviation
+        correction = skewness * t / (6 * root)
+        if order == 4:
+            of_square = skewness**2 * (t**4 - 6 * t**2 + 3) / 72
+            correction += (kurtosis * (t**2 - 1) / 24 + of_square) / n
+        exact = deviation / root * (mp.npdf(t) * (1 + correction) - t * mp.ncdf(-t))
+    return _relative(float(profile.log_delta(epsilon, direction="forward")), exact)
+
+
 QUANTITIES = (
     Quantity("fisher_constant", "all", "2 to 6 outputs", 1e-13, 200, 10, _fisher_error),
     Quantity("gaussian_profile", "delta to 1e-300", "mu 1e-10 to 1e3", 1e-12, 300, 10,
@@ -267,6 +297,8 @@ QUANTITIES = (
              _large_shift_error),
     Quantity("hybrid_profile", "delta to 1e-300", "means 0.05 to 15", 1e-11, 60, 3,
              _hybrid_error),
+    Quantity("edgeworth_profile", "delta to 1e-300", "others at one input", 1e-12, 100, 6,
+             _edgeworth_error),
 )  # fmt: skip
 
 
