@@ -281,6 +281,61 @@ def _edgeworth_error(rng: np.random.Generator) -> float | None:
     return _relative(float(profile.log_delta(epsilon, direction="forward")), exact)
 
 
+def _hermite(degree: int, u: mpf) -> mpf:
+    """Return the Hermite polynomial He of a degree."""
+    return mp.hermite(degree, u / mp.sqrt(2)) / mp.sqrt(2) ** degree
+
+
+def _edgeworth_half_line(x: int, growth: mpf, pair: Sequence[mpf], cumulants: Sequence[mpf]) -> mpf:
+    """Return the expansion of order 4 of ``P(x or more) - exp(epsilon) Q(x or more)``."""
+    mean, variance, third, fourth = cumulants
+    root = mp.sqrt(variance)
+    skew, kurt = third / root**3, fourth / variance**2
+    below, edge = (x - 1 - mean) / root, (x - mpf(1) / 2 - mean) / root
+    of_mass, of_tail = (
+        skew / 6 * _hermite(3 - shift, u)
+        + kurt / 24 * _hermite(4 - shift, u)
+        + skew**2 / 72 * _hermite(6 - shift, u)
+        for shift, u in ((0, below), (1, edge))
+    )
+    mass = mp.npdf(below) / root * (1 + of_mass)
+    tail = mp.ncdf(-edge) + mp.npdf(edge) * (of_tail - edge / (24 * variance))
+    return (pair[1] - pair[0]) * mass - growth * (pair[0] * mass + tail)
+
+
+def _edgeworth_groups_error(rng: np.random.Generator) -> float | None:
+    """Return the error of the expansion for two groups, at the best half-line near the crossing."""
+    p0, p1 = sorted(math.ldexp(int(x), -20) for x in rng.integers(2**15, 2**20 - 2**15, 2))
+    if p0 == p1:
+        return None
+    n = round(_log_uniform(rng, 1e4, 1e15))
+    k = int(rng.choice([0, n // 3, n - 1]))
+    experiment = ShuffleExperiment(Randomizer([[1.0 - p0, p0], [1.0 - p1, p1]]), n, k=k)
+    profile, mu = edgeworth_profile(experiment), gaussian_profile(experiment).mu
+    epsilon = float(rng.uniform(0.0, 0.99)) * min(10.0 * mu, profile.largest_epsilon)
+    with mp.workdps(60):
+        pair, growth = (mpf(p0), mpf(p1)), mp.expm1(mpf(epsilon))
+        cumulants = [
+            (n - 1 - k) * of_0 + k * of_1
+            for of_0, of_1 in zip(*([p, p * (1 - p), p * (1 - p) * (1 - 2 * p),
+                                     p * (1 - p) * (1 - 6 * p * (1 - p))] for p in pair),
+                                  strict=True)
+        ]  # fmt: skip
+        # near the crossing the values rise to their largest, and fall
+        low, high = (
+            int(cumulants[0] + mp.sqrt(cumulants[1]) * (share * epsilon / mu + side)) + 2 * side
+            for share, side in ((0.7, -1), (1.4, 1))
+        )
+        while high > low:
+            middle = (low + high) // 2
+            here, after = (
+                _edgeworth_half_line(x, growth, pair, cumulants) for x in (middle, middle + 1)
+            )
+            low, high = (middle + 1, high) if after > here else (low, middle)
+        exact = _edgeworth_half_line(low, growth, pair, cumulants)
+    return _relative(float(profile.log_delta(epsilon, direction="forward")), exact)
+
+
 QUANTITIES = (
     Quantity("fisher_constant", "all", "2 to 6 outputs", 1e-13, 200, 10, _fisher_error),
     Quantity("gaussian_profile", "delta to 1e-300", "mu 1e-10 to 1e3", 1e-12, 300, 10,
@@ -299,6 +354,8 @@ QUANTITIES = (
              _hybrid_error),
     Quantity("edgeworth_profile", "delta to 1e-300", "others at one input", 1e-12, 100, 6,
              _edgeworth_error),
+    Quantity("edgeworth_profile", "epsilon to 10 mu", "2 groups, order 4", 1e-11, 100, 4,
+             _edgeworth_groups_error),
 )  # fmt: skip
 
 
