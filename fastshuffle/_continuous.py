@@ -22,7 +22,8 @@ from fastshuffle._typing import BoolArray, FloatArray
 from fastshuffle.bracket import Curve
 from fastshuffle.randomizers.continuous import Cells, ContinuousNoise
 
-_FINEST = 4_000
+# Cells for each unit of length, at most.
+_FINEST = 30_000
 _FARTHEST_REACH = 36.0
 _CHERNOFF_CELLS = (128, 12.0)
 # Background masses below this are no background.
@@ -136,8 +137,8 @@ class ContinuousPair:
 
         def log_bracket(epsilon: float) -> Bracket:
             bracket = Bracket(-math.inf, math.inf)
-            fineness, reach = math.ceil(8.0 / math.sqrt(rtol)), 6.0
-            while fineness < _FINEST:
+            fineness, reach = min(math.ceil(8.0 / math.sqrt(rtol)), _FINEST), 6.0
+            while fineness <= _FINEST:
                 new = self._pair_at(fineness, reach).log_bracket(epsilon, 0.5 * rtol)
                 last = bracket
                 bracket = Bracket(max(last.lower, new.lower), min(last.upper, new.upper))

@@ -31,6 +31,7 @@ _FAR_ALIAS_EXPONENT = 45.0
 _LARGEST_POSITION = 2.0**50
 _MOST_GRIDS = 8
 _FARTHEST_MEAN = 10.0
+_FIRST_AIM = 3e-7
 _FEW_COPIES = 1e4
 # Over fewer positions than this, atoms are gathered without sorting them.
 _DENSE = 1e5
@@ -65,9 +66,11 @@ def refined_on_grid(low: list[Terms], high: list[Terms], s: float, rtol: float) 
     largest = largest_sum(high)
     n = sum(t.copies for t in high)
     deviation = math.sqrt(sum(t.copies * tilted(t, s).variance for t in high))
-    step = min(deviation, largest) * math.sqrt(2.0 * rtol / n) / max(1.0, s * deviation)
+    # not finer than helps to see how fine it must be
+    aim = max(rtol, _FIRST_AIM)
+    step = min(deviation, largest) * math.sqrt(2.0 * aim / n) / max(1.0, s * deviation)
     reach = max(float(np.abs(t.values).max()) for t in high)
-    first = step
+    first = sharpest = step
     bracket = Bracket(-math.inf, math.inf)
     finest = 0.0
     idle = 0
@@ -78,11 +81,17 @@ def refined_on_grid(low: list[Terms], high: list[Terms], s: float, rtol: float) 
         upper = _log_truncated_mean([_on_grid(t, step, exact=False) for t in high], step, s)
         if math.isnan(lower[0]) or math.isnan(upper[0]):
             # too long a sum, or one that cannot be told from rounding: a coarser grid may do
-            if bracket.lower > -math.inf or finest > first:
-                break
             finest = step
-            step *= 8.0
+            if bracket.lower > -math.inf:
+                if step > 0.3 * sharpest:
+                    break
+                step = math.sqrt(step * sharpest)
+            elif step > first:
+                break
+            else:
+                step *= 8.0
             continue
+        sharpest = step
         last_gap = bracket.upper - bracket.lower
         bracket = Bracket(
             max(bracket.lower, lower[0] - lower[1]), min(bracket.upper, upper[0] + upper[1])
