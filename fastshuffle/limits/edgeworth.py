@@ -253,7 +253,8 @@ def edgeworth_profile(experiment: ShuffleExperiment, *, order: int = 4) -> Edgew
     -----
     *Two groups.* Mass and tail of a count, a sum of binomials, are expanded in the closed form of
     delta, at the best of four half-lines near the crossing. *One input.* Delta is ``s / sqrt(n)``
-    times the mean excess over t of a standardised iid sum. With G the mean excess of a normal variable
+    times the mean excess over t of a standardised iid sum. With G the mean excess of a normal
+    variable
     and k3, k4 the cumulants of a term, all of which depend on epsilon, the expansion of that is
 
         G(t) + phi(t) { k3 t / (6 sqrt(n))
