@@ -50,6 +50,7 @@ def tilted_truncated_mean(s, length, atoms, groups):
         phase = 0.0
         mean_real = 0.0
         mean_imaginary = 0.0
+        negligible = False
         skipped = 0.0
         for g in range(groups.shape[0]):
             first = int(groups[g, 0])
@@ -80,15 +81,19 @@ def tilted_truncated_mean(s, length, atoms, groups):
             mean_real += count * (value_cosine * real + value_sine * sine_sum) / square
             mean_imaginary += count * (value_sine * real - value_cosine * sine_sum) / square
             # |phi|**2 may rise to the negligible level no sooner than this quadratic does
-            room = -excess + math.expm1(-2.0 * _NEGLIGIBLE_EXPONENT / count)
+            # of n factors psi / phi takes one away
+            room = -excess - 1.0
+            if count > 1.0:
+                room = -excess + math.expm1(-2.0 * _NEGLIGIBLE_EXPONENT / (count - 1.0))
             if room > 0.0:
+                negligible = True
                 slope = 2.0 * (real * real_slope + sine_sum * imaginary_slope)
                 root = math.sqrt(slope * slope + 4.0 * groups[g, 4] * room)
                 reach = 2.0 * room / (slope + root)
                 if slope < 0.0:
                     reach = 0.5 * (root - slope) / groups[g, 4]
                 skipped = max(skipped, math.floor(reach / step))
-        if log_size >= -_NEGLIGIBLE_EXPONENT:
+        if not negligible:
             half_sine = math.sin(0.5 * theta)
             sine = math.sin(theta)
             near = fall + 2.0 * decay * half_sine * half_sine

@@ -207,7 +207,9 @@ def _transformed_mean(
     psi = np.conj(np.fft.rfft(np.bincount(places, weights * lattice.values, size)))
     share = np.full(phi.size, 2.0 / size)
     share[[0, -1]] = 1.0 / size
-    nodes = np.flatnonzero(np.abs(phi) > math.exp(-_ALIAS_EXPONENT / n))
+    # what psi is multiplied with, and not only phi**n, is negligible at the other nodes
+    least = math.exp(-_ALIAS_EXPONENT / (n - 1.0)) if n > 1.0 else 0.0
+    nodes = np.flatnonzero(np.abs(phi) >= least)
     phi, psi, share = phi[nodes], psi[nodes], share[nodes]
     turns = int(n) * center % size * nodes % size  # the phase of the centre, exactly
     angles = (2.0 * math.pi / size) * np.stack((turns, nodes))
@@ -221,7 +223,9 @@ def _transformed_mean(
     terms = share * (n * psi * last * np.exp(1j * angles[0]) * tail).real
     # errors of the two transforms, and of the power, through the derivative of the product
     unit = 1e-15 * math.log2(size)
-    of_psi = unit * float(weights @ np.abs(lattice.values))
-    errors = of_psi * np.abs(last) + (n - 1.0) * unit * np.abs(psi) * np.abs(power)
+    largest_psi = float(weights @ np.abs(lattice.values))
+    errors = unit * (largest_psi * np.abs(last) + (n - 1.0) * np.abs(psi) * np.abs(power))
     error = n * float(share @ (np.abs(tail) * errors))
+    # and the nodes left out: the mean of |tail| over the circle is below 1 + asinh(2 / fall)
+    error += n * largest_psi * math.exp(-_ALIAS_EXPONENT) * (1.0 + math.asinh(2.0 / fall))
     return float(terms.sum()), float(np.abs(terms).sum()), error

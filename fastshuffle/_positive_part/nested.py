@@ -30,9 +30,12 @@ def log_nested(terms: list[Terms], s: float, side: float, most_work: float) -> f
     if sum(len(t.values) - 1 for t in terms) > _MOST_LEVELS:
         return math.nan
     laws = [tilted(t, s) for t in terms]
-    # the group whose two main values vary most has its last count summed in closed form
-    spreads = [t.copies * law.variance for t, law in zip(terms, laws, strict=True)]
-    inner = int(np.argmax(spreads))
+    # of the groups of several values, that whose two main ones vary most has its last count summed
+    # in closed form
+    spreads = [
+        (len(t.values) > 1, t.copies * law.variance) for t, law in zip(terms, laws, strict=True)
+    ]
+    inner = spreads.index(max(spreads))
     order = [g for g in range(len(terms)) if g != inner] + [inner]
     rows: list[FloatArray] = []
     base, work, log_slack = 0.0, 1.0, 0.0
@@ -44,8 +47,10 @@ def log_nested(terms: list[Terms], s: float, side: float, most_work: float) -> f
         work *= visits
         if not work <= most_work:
             return math.nan
-    if len(terms[inner].values) == 1:
-        return math.log(base) if base > 0.0 else -math.inf
+    if not rows:  # the sum has one value
+        size = sum(t.copies * abs(float(t.values[0])) for t in terms)
+        base += side * UNIT * (len(terms) + 3.0) * size
+        return math.log(base) + side * _RELATIVE_ROUNDING if base > 0.0 else -math.inf
     levels, last = np.array(rows[:-1]).reshape(-1, 7), rows[-1]
     log_scale = sum(t.copies * law.log_moment for t, law in zip(terms, laws, strict=True))
     slack = UNIT * (len(rows) + 3.0)
