@@ -18,6 +18,8 @@ from fastshuffle.bracket import Curve
 # monotonicity.
 _LARGEST_EPSILON = 1200.0
 LOG_TWO = math.log(2.0)
+# Smaller numbers, and their products, have fewer than 13 digits as doubles.
+LEAST_MASS = 1e-310
 # Rounding of a few operations: of a probability, an exponential, a product and a difference.
 _ROUNDING = 1e-15
 # Rounding of the sum over the background and outside of it.
@@ -46,9 +48,9 @@ class BackgroundPair:
         revealed and tells nothing.
     n : int
         Number of messages in all.
-    losses : array of float, shape (d,), optional
-        ``log(alternative / null)``, to a few units in the last place; by default it is computed
-        from the two laws, for an upper bound. What it is where both are 0 has no effect.
+    losses : array of float, shape (d,)
+        ``log(alternative / null)``, to a few units in the last place or, for an upper bound, a
+        larger number. What it is where both are 0 has no effect.
     revealed : float, default 0
         The probability that another user's message is revealed: what ``background`` lacks to 1.
     loss : float, optional
@@ -72,15 +74,12 @@ class BackgroundPair:
         null: FloatArray,
         *,
         n: int,
-        losses: FloatArray | None = None,
+        losses: FloatArray,
         revealed: float = 0.0,
         loss: float | None = None,
     ) -> None:
+        null, background = without_least(null), without_least(background)
         possible = (alternative > 0.0) | (null > 0.0) | (background > 0.0)
-        if losses is None:
-            # a denormal number has lost its relative accuracy; 0 is the safe side of a bound
-            null = np.where(null < np.finfo(np.float64).tiny, 0.0, null)
-            losses = _log_ratios(alternative, null)
         self._n = n
         self._revealed = revealed
         self._background, self._alternative, self._null, self._losses = (
@@ -199,9 +198,9 @@ class BackgroundPair:
         return Bracket(lower - _TOTAL_ROUNDING, upper + _TOTAL_ROUNDING)
 
 
-def _log_ratios(alternative: FloatArray, null: FloatArray) -> FloatArray:
-    """Return log(alternative / null), where they are close from their difference."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        apart = np.log(alternative) - np.log(null)
-        close = np.log1p((alternative - null) / null)
-        return np.where(np.abs(apart) < 0.5, close, apart)
+def without_least(masses: FloatArray) -> FloatArray:
+    """Return masses with 0 for those below `LEAST_MASS`.
+
+    For the null and for the background that is the safe side of an upper bound.
+    """
+    return np.where(masses < LEAST_MASS, 0.0, masses)

@@ -519,3 +519,10 @@ def test_no_epsilons_and_the_ends_of_the_trade_off():
     assert profile.delta([]).shape == profile.log_delta([]).shape == (0,)
     assert all(side.shape == (0,) for side in profile.bounds([]))
     assert (profile.trade_off(0.0), profile.trade_off(1.0)) == (1.0, 0.0)
+
+
+def test_an_entry_too_small_to_be_multiplied_is_refused():
+    w = fs.Randomizer([[1e-320, 0.5, 0.5], [0.25, 0.25, 0.5]])
+    with pytest.raises(fs.UnsupportedSettingError, match="at least 1e-310 .*got 1e-320"):
+        fs.exact_profile(fs.ShuffleExperiment(w, 10, k=0))
+    assert fs.blanket_profile(w, 10).delta(0.0) >= 0.25 * (1.0 - 1e-12)

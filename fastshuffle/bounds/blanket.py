@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
+from fastshuffle._background import LEAST_MASS
 from fastshuffle._continuous import ContinuousLaw
 from fastshuffle._typing import FloatArray
 from fastshuffle._validation import check_count, check_pair, check_real
@@ -64,6 +65,8 @@ def _losses_of_columns(
         sizes = np.abs(logs[0]) + np.abs(logs[1])
     told = (alternative > 0.0) | (null > 0.0)
     slack = _LOG_ROUNDING * (1.0 + np.where(np.isfinite(sizes), sizes, 0.0))
+    # a number so small has lost its digits, all but the factor of two that it is rounded within
+    slack = np.where(np.minimum(alternative, null) < LEAST_MASS, 1.0, slack)
     exact = np.sort(log_ratios)
     place = np.searchsorted(exact, rounded + slack, side="right") - 1
     nearest = exact[np.maximum(place, 0)]

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from fastshuffle._background import BackgroundPair
+from fastshuffle._background import BackgroundPair, without_least
 from fastshuffle._continuous import ContinuousLaw, ContinuousPair
 from fastshuffle._positive_part import Bracket
 from fastshuffle._typing import FloatArray
@@ -32,7 +32,7 @@ class HomogeneousLaw(NamedTuple):
     null: FloatArray
     revealed: float
     loss: float
-    losses: FloatArray | None = None
+    losses: FloatArray
 
     def among(self, n: int) -> BackgroundPair:
         """Return the divergence of P from Q among n users."""
@@ -68,11 +68,9 @@ class ChernoffBounds:
         sizes = [law.background.size for law in laws]
         self._first = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.intp)
         self._sizes = np.array(sizes)
-        self._background = np.concatenate([law.background for law in laws])
+        self._background = without_least(np.concatenate([law.background for law in laws]))
         self._alternative = np.concatenate([law.alternative for law in laws])
-        null = np.concatenate([law.null for law in laws])
-        # a denormal number has lost its relative accuracy; 0 is the safe side
-        self._null = np.where(null < np.finfo(np.float64).tiny, 0.0, null)
+        self._null = without_least(np.concatenate([law.null for law in laws]))
         self._loss = np.array([law.loss for law in laws])
         # the rows of a matrix sum to 1 but for rounding: the law of a message never to less
         revealed = np.array([law.revealed for law in laws])

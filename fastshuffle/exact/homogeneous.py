@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from fastshuffle._background import LEAST_MASS
 from fastshuffle._continuous import ContinuousLaw
 from fastshuffle._validation import UnsupportedSettingError
 from fastshuffle.bounds.largest import HomogeneousLaw
@@ -29,8 +30,18 @@ def require_no_underflow(randomizer: LocalRandomizer, merged: MergedRows) -> Non
     if underflows(merged):
         smallest = float(merged.log_rows[merged.log_rows > -math.inf].min())
         raise UnsupportedSettingError(
-            "probabilities must be at least 1e-308 where the outputs form more than 2 groups, got "
-            f"exp({smallest!r}) for {randomizer!r}"
+            f"probabilities must be at least 1e-308 here, got exp({smallest!r}) for {randomizer!r}"
+        )
+
+
+def _require_digits(randomizer: LocalRandomizer, merged: MergedRows) -> None:
+    """Raise an error if a probability is positive but too small to be multiplied."""
+    require_no_underflow(randomizer, merged)
+    small = merged.rows[(merged.rows > 0.0) & (merged.rows < LEAST_MASS)]
+    if small.size:
+        raise UnsupportedSettingError(
+            f"probabilities must be 0 or at least {LEAST_MASS:g} for a bracket, got "
+            f"{float(small.min())!r}"
         )
 
 
@@ -41,7 +52,7 @@ def homogeneous_law(
     if isinstance(randomizer, ContinuousNoise):
         return ContinuousLaw(randomizer, a, b, others)
     merged = randomizer.merged((a, b, others))
-    require_no_underflow(randomizer, merged)
+    _require_digits(randomizer, merged)
     null, alternative, background = merged.rows
     losses = merged.log_ratios[1]
     return HomogeneousLaw(background, alternative, null, 0.0, float(losses.max()), losses)
