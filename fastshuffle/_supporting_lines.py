@@ -3,7 +3,31 @@
 import math
 from collections.abc import Callable
 
+import numpy as np
+
+from fastshuffle._typing import OPPOSITE, Direction, FloatArray, Side
+from fastshuffle.profile import PrivacyProfile
+
 _GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
+
+
+def trade_off_below(
+    profile: PrivacyProfile, alphas: FloatArray, direction: Direction, largest_loss: float
+) -> FloatArray:
+    """Return lower bounds on the type II errors at levels alpha, from the deltas of a profile."""
+    if direction == "both":
+        forward, reverse = (
+            trade_off_below(profile, alphas, side, largest_loss) for side in OPPOSITE
+        )
+        return np.minimum(forward, reverse)
+
+    def delta_of(side: Side) -> Callable[[float], float]:
+        return lambda epsilon: float(profile.delta(epsilon, direction=side))
+
+    sides = delta_of(direction), delta_of(OPPOSITE[direction])
+    return np.array(
+        [highest_supporting_line(alpha, *sides, largest_loss) for alpha in alphas.tolist()]
+    )
 
 
 def highest_supporting_line(

@@ -10,3 +10,5 @@ BoolArray: TypeAlias = npt.NDArray[np.bool_]
 IntArray: TypeAlias = npt.NDArray[np.int64]
 
 Direction: TypeAlias = Literal["both", "forward", "reverse"]
+Side: TypeAlias = Literal["forward", "reverse"]
+OPPOSITE: dict[Side, Side] = {"forward": "reverse", "reverse": "forward"}

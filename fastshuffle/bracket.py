@@ -8,14 +8,13 @@ from typing import Any, Literal, final
 import numpy as np
 
 from fastshuffle._positive_part import Bracket
-from fastshuffle._supporting_lines import highest_supporting_line
+from fastshuffle._supporting_lines import trade_off_below
 from fastshuffle._typing import Direction, FloatArray
 from fastshuffle.profile import PrivacyProfile, Validity
 
 __all__ = ["BracketProfile", "Curve"]
 
 _MOST_STEPS = 200
-_OPPOSITE: dict[Direction, Direction] = {"forward": "reverse", "reverse": "forward"}
 
 
 @dataclass(frozen=True)
@@ -144,22 +143,8 @@ class BracketProfile(PrivacyProfile):
         return np.array([max(c.epsilon(d) for c in curves) for d in log_deltas.tolist()])
 
     def _trade_off(self, alphas: FloatArray, direction: Direction) -> FloatArray:
-        if direction == "both":
-            return np.minimum(
-                self._trade_off(alphas, "forward"), self._trade_off(alphas, "reverse")
-            )
         loss = max(curve.loss for curve in self._curves.values())
-        opposite = _OPPOSITE[direction]
-
-        def delta(epsilon: float) -> float:
-            return float(self.delta(epsilon, direction=direction))
-
-        def opposite_delta(epsilon: float) -> float:
-            return float(self.delta(epsilon, direction=opposite))
-
-        return np.array(
-            [highest_supporting_line(a, delta, opposite_delta, loss) for a in alphas.tolist()]
-        )
+        return trade_off_below(self, alphas, direction, loss)
 
     def __repr__(self) -> str:
         return f"<BracketProfile, {self._validity}, n = {self._n}: {self._method}>"

@@ -8,8 +8,8 @@ import numpy as np
 from fastshuffle._background import LEAST_MASS
 from fastshuffle._continuous import ContinuousLaw
 from fastshuffle._typing import FloatArray
-from fastshuffle._validation import check_count, check_pair, check_real
-from fastshuffle.bounds.common import RTOL, all_pairs, check_randomizer, upper_bound
+from fastshuffle._validation import RELATIVE_TOLERANCE, check_count, check_pair, check_real
+from fastshuffle.bounds.common import all_pairs, check_randomizer, upper_bound
 from fastshuffle.bounds.largest import HomogeneousLaw, LargestCurve, Law, Pair
 from fastshuffle.bracket import BracketProfile, Curve
 from fastshuffle.randomizers import LocalRandomizer
@@ -147,7 +147,7 @@ def blanket_profile(
     """
     checked = check_randomizer(randomizer)
     users = check_count("n", n, minimum=1)
-    tolerance = check_real("rtol", rtol, RTOL)
+    tolerance = check_real("rtol", rtol, RELATIVE_TOLERANCE)
     forward, reverse = _largest_over_pairs(checked, pair, users, lambda law: law.curve(tolerance))
     return upper_bound(
         forward,

@@ -8,13 +8,14 @@ import numpy as np
 
 from fastshuffle._validation import (
     NONNEGATIVE_FINITE,
+    RELATIVE_TOLERANCE,
     Interval,
     UnsupportedSettingError,
     check_count,
     check_pair,
     check_real,
 )
-from fastshuffle.bounds.common import RTOL, check_randomizer, unordered_pairs, upper_bound
+from fastshuffle.bounds.common import check_randomizer, unordered_pairs, upper_bound
 from fastshuffle.bounds.largest import HomogeneousLaw, LargestCurve
 from fastshuffle.bracket import BracketProfile, Curve
 from fastshuffle.randomizers import LocalRandomizer
@@ -92,7 +93,7 @@ def clone_profile(epsilon0: float, n: float, *, rtol: float = 1e-6) -> BracketPr
     """
     local = check_real("epsilon0", epsilon0, NONNEGATIVE_FINITE)
     users = check_count("n", n, minimum=1)
-    tolerance = check_real("rtol", rtol, RTOL)
+    tolerance = check_real("rtol", rtol, RELATIVE_TOLERANCE)
     curve = _two_clones(
         _flip(local),
         -math.expm1(-local),
@@ -160,7 +161,7 @@ def stronger_clone_profile(
     """
     checked = check_randomizer(randomizer)
     users = check_count("n", n, minimum=1)
-    tolerance = check_real("rtol", rtol, RTOL)
+    tolerance = check_real("rtol", rtol, RELATIVE_TOLERANCE)
     local = checked.epsilon0
     if local == math.inf:
         raise UnsupportedSettingError("randomizer must have a finite epsilon0, got inf")
@@ -321,7 +322,7 @@ def variation_ratio_profile(
     distance = check_real("beta", beta, interval)
     background_ratio = check_real("q", q, _AT_LEAST_ONE)
     users = check_count("n", n, minimum=1)
-    tolerance = check_real("rtol", rtol, RTOL)
+    tolerance = check_real("rtol", rtol, RELATIVE_TOLERANCE)
     if background_ratio == math.inf:
         raise ValueError("q must be finite, got inf")
     if ratio == 1.0:

@@ -2,12 +2,11 @@
 
 from typing import Any
 
-from fastshuffle._validation import Interval, UnsupportedSettingError
+from fastshuffle._validation import UnsupportedSettingError
 from fastshuffle.bracket import BracketProfile, Curve
 from fastshuffle.profile import Validity
 from fastshuffle.randomizers import LocalRandomizer
 
-RTOL = Interval(1e-9, 0.5, "in [1e-9, 0.5]")
 # A bound over all pairs of more inputs than this would take minutes.
 _MOST_INPUTS = 64
 

@@ -2,7 +2,7 @@
 
 import math
 from fractions import Fraction
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from fastshuffle._kernels.lattice_tails import (
     fill_tail_sums,
 )
 from fastshuffle._kernels.lattice_window import fill_points
-from fastshuffle._typing import FloatArray
+from fastshuffle._typing import FloatArray, Side
 from fastshuffle._validation import UnsupportedSettingError
 from fastshuffle.exact._lattice_window import Window, chosen_window
 from fastshuffle.randomizers import MergedRows
@@ -46,7 +46,6 @@ ELSEWHERE = (
     "worst_case_profile bounds all datasets"
 )
 
-Side = Literal["forward", "reverse"]
 _SIGN: dict[Side, float] = {"forward": 1.0, "reverse": -1.0}
 
 

@@ -6,7 +6,7 @@ from typing import final
 import numpy as np
 
 from fastshuffle._kernels.composition_search import certified_epsilon, search_compositions
-from fastshuffle._supporting_lines import highest_supporting_line
+from fastshuffle._supporting_lines import trade_off_below
 from fastshuffle._typing import Direction, FloatArray
 from fastshuffle.exact._pair import FORWARD, pair_arrays, rounding
 from fastshuffle.exact.worst_case import WorstCaseProfile, WorstDataset
@@ -105,14 +105,8 @@ class BinaryWorstCase(WorstCaseProfile):
         return epsilon
 
     def _trade_off(self, alphas: FloatArray, direction: Direction) -> FloatArray:
-        del direction
-        loss = float(self._pairs[:, 3].max())
-        return np.array(
-            [
-                highest_supporting_line(alpha, self.delta, self.delta, loss)
-                for alpha in alphas.tolist()
-            ]
-        )
+        del direction  # all are one curve
+        return trade_off_below(self, alphas, "forward", float(self._pairs[:, 3].max()))
 
     def _worst(self, epsilon: float) -> WorstDataset:
         _, best = self._search(epsilon)

@@ -2,7 +2,7 @@
 
 from fastshuffle._validation import (
     LARGEST_COUNT,
-    Interval,
+    RELATIVE_TOLERANCE,
     UnsupportedSettingError,
     check_count,
     check_real,
@@ -21,7 +21,6 @@ from fastshuffle.experiment import ShuffleExperiment
 from fastshuffle.randomizers import LocalRandomizer
 from fastshuffle.randomizers.continuous import ContinuousNoise
 
-_RTOL = Interval(1e-9, 0.5, "in [1e-9, 0.5]")
 _MOST_LATTICE_OUTPUTS = 4
 
 
@@ -121,7 +120,7 @@ def exact_profile(
     """
     if not isinstance(experiment, ShuffleExperiment):
         raise TypeError(f"experiment must be a ShuffleExperiment, got {type(experiment).__name__}")
-    tolerance = check_real("rtol", rtol, _RTOL)
+    tolerance = check_real("rtol", rtol, RELATIVE_TOLERANCE)
     held = list(experiment.others)
     if experiment.messages > 1:
         return _several_messages(experiment)
@@ -256,4 +255,4 @@ def worst_case_profile(
 
 
 def _check_rtol(rtol: float | None, default: float) -> float:
-    return default if rtol is None else check_real("rtol", rtol, _RTOL)
+    return default if rtol is None else check_real("rtol", rtol, RELATIVE_TOLERANCE)

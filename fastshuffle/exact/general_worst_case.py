@@ -5,7 +5,7 @@ from typing import final
 
 import numpy as np
 
-from fastshuffle._supporting_lines import highest_supporting_line
+from fastshuffle._supporting_lines import trade_off_below
 from fastshuffle._typing import Direction, FloatArray
 from fastshuffle._validation import UnsupportedSettingError
 from fastshuffle.bounds.blanket import BLANKET_SOURCE, blanket_laws
@@ -80,14 +80,8 @@ class GeneralWorstCase(WorstCaseProfile):
         return np.array([self._curve_above.epsilon(value) for value in log_deltas.tolist()])
 
     def _trade_off(self, alphas: FloatArray, direction: Direction) -> FloatArray:
-        del direction
-        loss = self._curve_above.loss
-        return np.array(
-            [
-                highest_supporting_line(alpha, self.delta, self.delta, loss)
-                for alpha in alphas.tolist()
-            ]
-        )
+        del direction  # all are one curve
+        return trade_off_below(self, alphas, "forward", self._curve_above.loss)
 
     def _worst(self, epsilon: float) -> WorstDataset:
         _, place = self._above(epsilon)

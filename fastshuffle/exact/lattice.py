@@ -6,14 +6,14 @@ from typing import final
 
 import numpy as np
 
-from fastshuffle._typing import Direction, FloatArray
+from fastshuffle._typing import OPPOSITE, Direction, FloatArray, Side
 from fastshuffle._validation import POSITIVE, UnsupportedSettingError, check_direction, check_real
 from fastshuffle.exact._experiment_profile import ExperimentProfile
-from fastshuffle.exact._lattice_points import ELSEWHERE, LatticePoints, Side, Tail
+from fastshuffle.exact._lattice_points import ELSEWHERE, LatticePoints, Tail
 from fastshuffle.exact._lattice_window import LOG_TRUNCATION
+from fastshuffle.exact.homogeneous import require_no_underflow
 from fastshuffle.experiment import ShuffleExperiment, check_experiment
 from fastshuffle.profile import Validity
-from fastshuffle.randomizers import MergedRows
 
 _MOST_OUTPUTS = 4
 
@@ -24,8 +24,6 @@ _MASS_ROUNDING_PER_USER = 2e-16
 _LOSS_ROUNDING = 4e-15
 _DIVERGENCE_TRUNCATION = 1e-13
 _MOST_STEPS = 200
-
-_OTHER_SIDE: dict[Side, Side] = {"forward": "reverse", "reverse": "forward"}
 
 
 @final
@@ -52,18 +50,9 @@ class LatticeProfile(ExperimentProfile):
             "reverse": float((-merged.log_ratios[1]).max()),
         }
         if outputs > 1:
-            self._require_normal(merged)
+            require_no_underflow(experiment.randomizer, merged)
         k = experiment.others.get(b, 0)
         self._points = LatticePoints(merged, experiment.n, k, log_truncation)
-
-    def _require_normal(self, merged: MergedRows) -> None:
-        lost = (merged.rows == 0.0) & (merged.log_rows > -math.inf)
-        if lost.any():
-            smallest = float(merged.log_rows[lost].min())
-            raise UnsupportedSettingError(
-                f"probabilities must be at least 1e-308, got exp({smallest!r}) for "
-                f"{self._experiment.randomizer!r}"
-            )
 
     @property
     def n_points(self) -> int:
@@ -211,13 +200,13 @@ class LatticeProfile(ExperimentProfile):
             return tail.slope * math.exp(tail.log_scale - epsilon)
 
         def other_mass(epsilon: float) -> float:
-            tail = self._points.tail(epsilon, _OTHER_SIDE[side])
+            tail = self._points.tail(epsilon, OPPOSITE[side])
             return (tail.excess + tail.slope) * math.exp(tail.log_scale)
 
         steep = self._crossing(null_mass, alpha, side)
-        flat = self._crossing(other_mass, 1.0 - alpha, _OTHER_SIDE[side])
+        flat = self._crossing(other_mass, 1.0 - alpha, OPPOSITE[side])
         line = 1.0 - math.exp(self._safe_log_delta(steep, side)) - math.exp(steep) * alpha
-        other = 1.0 - math.exp(self._safe_log_delta(flat, _OTHER_SIDE[side])) - alpha
+        other = 1.0 - math.exp(self._safe_log_delta(flat, OPPOSITE[side])) - alpha
         return max(line, math.exp(-flat) * other, 0.0)
 
     def _crossing(self, mass: Callable[[float], float], level: float, side: Side) -> float:
@@ -238,7 +227,7 @@ class LatticeProfile(ExperimentProfile):
         if loss == 0.0:
             return 0.0
         if order < 0.5:
-            return order / (1.0 - order) * self._renyi(1.0 - order, _OTHER_SIDE[side])
+            return order / (1.0 - order) * self._renyi(1.0 - order, OPPOSITE[side])
         if order == math.inf or (loss == math.inf and order >= 1.0):
             return loss
         value, total = self._points.divergence(order - 1.0, side)

@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 
 from fastshuffle._positive_part import Bracket
-from fastshuffle._validation import Interval, check_real
+from fastshuffle._validation import RELATIVE_TOLERANCE, check_real
 from fastshuffle.bracket import BracketProfile, Curve
 from fastshuffle.exact.binary import ExactProfile
 from fastshuffle.exact.homogeneous import homogeneous_law
@@ -15,7 +15,6 @@ from fastshuffle.profile import Validity
 from fastshuffle.randomizers import Randomizer
 from fastshuffle.randomizers.continuous import ContinuousNoise
 
-_RTOL = Interval(1e-9, 0.5, "in [1e-9, 0.5]")
 _MOST_CUTS = 16
 # Rounding of the rows of the merged outputs.
 _MERGING_ROUNDING = 1e-9
@@ -72,7 +71,7 @@ def revealing_profile(experiment: ShuffleExperiment, *, rtol: float = 1e-3) -> B
     2e-07 4e-04
     """
     check_experiment(experiment)
-    tolerance = check_real("rtol", rtol, _RTOL)
+    tolerance = check_real("rtol", rtol, RELATIVE_TOLERANCE)
     below = _merged_profiles(experiment)
     a, b = experiment.pair
     return BracketProfile(

@@ -11,7 +11,7 @@ from fastshuffle._kernels.unbundled import (
     smallest_unbundled_epsilon,
     unbundled_hockey_stick,
 )
-from fastshuffle._supporting_lines import highest_supporting_line
+from fastshuffle._supporting_lines import trade_off_below
 from fastshuffle._typing import Direction, FloatArray
 from fastshuffle.exact._pair import FORWARD, REVERSE, pair_arrays, rounding
 from fastshuffle.exact.worst_case import WorstCaseProfile, WorstDataset
@@ -174,13 +174,8 @@ class UnbundledWorstCase(WorstCaseProfile):
         return high
 
     def _trade_off(self, alphas: FloatArray, direction: Direction) -> FloatArray:
-        del direction
-        return np.array(
-            [
-                highest_supporting_line(alpha, self.delta, self.delta, self._loss)
-                for alpha in alphas.tolist()
-            ]
-        )
+        del direction  # all are one curve
+        return trade_off_below(self, alphas, "forward", self._loss)
 
     def _worst(self, epsilon: float) -> WorstDataset:
         _, _, direction, k = self._search(epsilon)

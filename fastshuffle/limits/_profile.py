@@ -2,24 +2,18 @@
 
 import abc
 import math
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 
-from fastshuffle._supporting_lines import highest_supporting_line
-from fastshuffle._typing import Direction, FloatArray
+from fastshuffle._supporting_lines import trade_off_below
+from fastshuffle._typing import Direction, FloatArray, Side
 from fastshuffle.experiment import ShuffleExperiment
 from fastshuffle.profile import PrivacyProfile, Validity
 
-__all__ = ["LimitProfile", "Side"]
+__all__ = ["LimitProfile"]
 
-Side: TypeAlias = Literal["forward", "reverse"]
 
-_OPPOSITE: dict[Direction, Direction] = {
-    "both": "both",
-    "forward": "reverse",
-    "reverse": "forward",
-}
 # Halvings of a bracket whose ends are positive doubles, with some to spare.
 _MOST_HALVINGS = 1200
 
@@ -146,17 +140,7 @@ class LimitProfile(PrivacyProfile):
 
     def _trade_off(self, alphas: FloatArray, direction: Direction) -> FloatArray:
         loss = max(self._largest_loss(side) for side in self._sides("both"))
-        opposite = _OPPOSITE[direction]
-
-        def delta(epsilon: float) -> float:
-            return float(self.delta(epsilon, direction=direction))
-
-        def opposite_delta(epsilon: float) -> float:
-            return float(self.delta(epsilon, direction=opposite))
-
-        return np.array(
-            [highest_supporting_line(a, delta, opposite_delta, loss) for a in alphas.tolist()]
-        )
+        return trade_off_below(self, alphas, direction, loss)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}, {self.validity}, of {self._experiment!r}>"

@@ -6,11 +6,10 @@ from typing import NamedTuple, final
 import numpy as np
 
 from fastshuffle._kernels.poisson_shift import log_poisson_mass, mixed_shift_log_delta_array
-from fastshuffle._typing import FloatArray
+from fastshuffle._typing import FloatArray, Side
 from fastshuffle._validation import UnsupportedSettingError
 from fastshuffle.experiment import ShuffleExperiment, check_experiment
 from fastshuffle.limits._jumps import Jumps, shift_law
-from fastshuffle.limits._profile import Side
 from fastshuffle.limits.poisson import JumpProfile
 
 __all__ = ["CompoundPoissonProfile", "compound_poisson_profile"]

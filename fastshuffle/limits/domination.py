@@ -6,13 +6,16 @@ from typing import Any
 import numpy as np
 
 from fastshuffle._typing import FloatArray
-from fastshuffle._validation import Interval, UnsupportedSettingError, check_real
+from fastshuffle._validation import (
+    RELATIVE_TOLERANCE,
+    UnsupportedSettingError,
+    check_real,
+)
 from fastshuffle.limits._normal import log_density, log_gaussian_delta, mills_ratio
 from fastshuffle.profile import PrivacyProfile
 
 __all__ = ["gdp_mu"]
 
-_RTOL = Interval(1e-9, 0.5, "in [1e-9, 0.5]")
 # Rounding of an exact log delta and of the Gaussian one: absolute, and per unit of both.
 _ROUNDING, _ROUNDING_PER_UNIT = 2e-12, 2e-14
 _MOST_POINTS = 2_000_000
@@ -77,7 +80,7 @@ def gdp_mu(profile: PrivacyProfile, *, rtol: float = 1e-4) -> float:
     """
     if not isinstance(profile, PrivacyProfile):
         raise TypeError(f"profile must be a PrivacyProfile, got {type(profile).__name__}")
-    tolerance = check_real("rtol", rtol, _RTOL)
+    tolerance = check_real("rtol", rtol, RELATIVE_TOLERANCE)
     total = float(profile.delta(0.0))
     if total == 0.0:
         return 0.0

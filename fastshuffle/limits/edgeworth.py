@@ -7,12 +7,12 @@ from typing import final
 
 import numpy as np
 
-from fastshuffle._typing import FloatArray
+from fastshuffle._typing import FloatArray, Side
 from fastshuffle._validation import UnsupportedSettingError, check_count
 from fastshuffle.exact._pair import FORWARD, REVERSE, pair_arrays
 from fastshuffle.experiment import ShuffleExperiment, check_experiment
 from fastshuffle.limits._normal import log_density, log_mean_excess, log_upper_tail
-from fastshuffle.limits._profile import LimitProfile, Side
+from fastshuffle.limits._profile import LimitProfile
 from fastshuffle.limits.fisher import difference
 from fastshuffle.limits.gaussian import GaussianProfile, gaussian_profile
 from fastshuffle.randomizers import MergedRows

@@ -6,11 +6,11 @@ from typing import final
 
 import numpy as np
 
-from fastshuffle._typing import Direction, FloatArray
+from fastshuffle._typing import Direction, FloatArray, Side
 from fastshuffle._validation import UnsupportedSettingError
 from fastshuffle.experiment import ShuffleExperiment, check_experiment
 from fastshuffle.limits._normal import log_gaussian_delta, log_mean_excess, log_upper_tail
-from fastshuffle.limits._profile import LimitProfile, Side
+from fastshuffle.limits._profile import LimitProfile
 from fastshuffle.limits.fisher import experiment_constant
 
 __all__ = ["GaussianProfile", "TangentProfile", "gaussian_profile", "tangent_profile"]

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from fastshuffle._kernels.poisson_shift import log_poisson_mass
-from fastshuffle._typing import Direction, FloatArray
+from fastshuffle._typing import Direction, FloatArray, Side
 from fastshuffle._validation import UnsupportedSettingError
 from fastshuffle.experiment import ShuffleExperiment, check_experiment
 from fastshuffle.limits._normal import log_gaussian_delta
-from fastshuffle.limits._profile import LimitProfile, Side
+from fastshuffle.limits._profile import LimitProfile
 from fastshuffle.limits.fisher import composition_constant, merged_rows
 from fastshuffle.randomizers import MergedRows
 

@@ -5,11 +5,11 @@ from typing import final
 import numpy as np
 
 from fastshuffle._kernels.poisson_shift import shift_log_delta_array, shift_type_two_error_array
-from fastshuffle._typing import Direction, FloatArray
+from fastshuffle._typing import OPPOSITE, Direction, FloatArray, Side
 from fastshuffle._validation import UnsupportedSettingError
 from fastshuffle.experiment import ShuffleExperiment, check_experiment
 from fastshuffle.limits._jumps import Jumps, shift_law
-from fastshuffle.limits._profile import LimitProfile, Side
+from fastshuffle.limits._profile import LimitProfile
 
 __all__ = ["JumpProfile", "ShiftProfile", "poisson_profile", "skellam_profile"]
 
@@ -89,14 +89,11 @@ class ShiftProfile(JumpProfile):
     def _trade_off(self, alphas: FloatArray, direction: Direction) -> FloatArray:
         least = np.ones_like(alphas)
         for side in self._sides(direction):
-            law, mirrored = self._laws[side], self._laws[_OTHER_SIDE[side]]
+            law, mirrored = self._laws[side], self._laws[OPPOSITE[side]]
             errors = np.empty_like(alphas)
             shift_type_two_error_array(alphas, law, mirrored, errors)
             least = np.minimum(least, errors)
         return least
-
-
-_OTHER_SIDE: dict[Side, Side] = {"forward": "reverse", "reverse": "forward"}
 
 
 def poisson_profile(experiment: ShuffleExperiment) -> ShiftProfile:

@@ -5,12 +5,11 @@ import math
 import numpy as np
 
 from fastshuffle._positive_part import Bracket
-from fastshuffle._typing import FloatArray
+from fastshuffle._typing import FloatArray, Side
 from fastshuffle.bracket import BracketProfile, Curve
 from fastshuffle.exact._pair import FORWARD, REVERSE, pair_arrays
 from fastshuffle.experiment import ShuffleExperiment, check_experiment
 from fastshuffle.limits._normal import log_density, log_mean_excess, log_upper_tail
-from fastshuffle.limits._profile import Side
 from fastshuffle.limits.berry_esseen import binomial_terms, others_of
 from fastshuffle.limits.fisher import difference, merged_rows
 from fastshuffle.profile import Validity

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fastshuffle._typing import FloatArray
+from fastshuffle._typing import FloatArray, Side
 from fastshuffle._validation import (
     LARGEST_COUNT,
     NONNEGATIVE,
@@ -16,7 +16,7 @@ from fastshuffle._validation import (
     check_real,
 )
 from fastshuffle.monte_carlo.intervals import probability_bounds
-from fastshuffle.monte_carlo.pair import SIDES, Side
+from fastshuffle.monte_carlo.pair import SIDES
 from fastshuffle.monte_carlo.simulation import CONFIDENCE
 from fastshuffle.profile import RELATION, PrivacyProfile
 

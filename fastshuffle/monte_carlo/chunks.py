@@ -7,10 +7,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from fastshuffle._kernels.weighted_tails import add_to_cells
-from fastshuffle._typing import FloatArray
+from fastshuffle._typing import FloatArray, Side
 from fastshuffle.monte_carlo.aim import Aim
 from fastshuffle.monte_carlo.drawing import batch_size, draw, pilot_generator
-from fastshuffle.monte_carlo.pair import SIDES, PairLaws, Side
+from fastshuffle.monte_carlo.pair import SIDES, PairLaws
 
 # Histograms a chunk, half of them for either direction.
 CHUNK = 2**16

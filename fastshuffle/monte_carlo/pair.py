@@ -1,17 +1,14 @@
 """One direction of an experiment, as a simulation needs it: what is drawn and what its loss is."""
 
-import math
-from typing import Literal
-
 import numpy as np
 
 from fastshuffle._kernels.label_ratio import fill_log_ratios
 from fastshuffle._kernels.likelihood_table import fill_log_masses
-from fastshuffle._typing import FloatArray
+from fastshuffle._typing import FloatArray, Side
 from fastshuffle._validation import UnsupportedSettingError
+from fastshuffle.exact.homogeneous import require_no_underflow
 from fastshuffle.experiment import ShuffleExperiment
 
-Side = Literal["forward", "reverse"]
 SIDES: tuple[Side, Side] = ("forward", "reverse")
 
 # numpy's rejection sampler of a binomial takes its last decision by a difference of numbers of size
@@ -55,7 +52,7 @@ class PairLaws:
         a, b = experiment.pair if side == "forward" else experiment.pair[::-1]
         inputs = list(experiment.others)
         merged = experiment.randomizer.merged((a, b, *inputs))
-        _require_no_underflow(experiment, merged.rows, merged.log_rows)
+        require_no_underflow(experiment.randomizer, merged)
         self._experiment, self._side = experiment, side
         self.n = experiment.n
         self.loss = float(merged.log_ratios[1].max())
@@ -174,17 +171,6 @@ class PairLaws:
             ]
         with np.errstate(invalid="ignore"):
             return (laws[1] - laws[0])[place.ravel()]
-
-
-def _require_no_underflow(
-    experiment: ShuffleExperiment, rows: FloatArray, log_rows: FloatArray
-) -> None:
-    lost = (rows == 0.0) & (log_rows > -math.inf)
-    if lost.any():
-        raise UnsupportedSettingError(
-            f"probabilities must be at least 1e-308, got exp({float(log_rows[lost].min())!r}) for "
-            f"{experiment.randomizer!r}"
-        )
 
 
 def _require_feasible(held: list[tuple[int, FloatArray]], n_outputs: int) -> None:

@@ -7,14 +7,13 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
-from fastshuffle._typing import Direction, FloatArray
+from fastshuffle._typing import OPPOSITE, Direction, FloatArray, Side
 from fastshuffle._validation import NONNEGATIVE, PROBABILITY, check_direction, check_reals
 from fastshuffle.experiment import ShuffleExperiment
 from fastshuffle.monte_carlo.band import Band
-from fastshuffle.monte_carlo.pair import SIDES, Side
+from fastshuffle.monte_carlo.pair import SIDES
 from fastshuffle.profile import PrivacyProfile, Validity
 
-_OPPOSITE: dict[Side, Side] = {"forward": "reverse", "reverse": "forward"}
 # Gauss points in a cell of the grid, and cells of the tail beyond the grid.
 _NODES = np.array(
     [-0.8611363115940526, -0.3399810435848563, 0.3399810435848563, 0.8611363115940526]
@@ -230,7 +229,7 @@ class MonteCarloProfile(PrivacyProfile):
         return SIDES if direction == "both" else (direction,)
 
     def _lines(self, alphas: FloatArray, side: Side, curve: _Curve) -> FloatArray:
-        steep, flat = self._bands[side], self._bands[_OPPOSITE[side]]
+        steep, flat = self._bands[side], self._bands[OPPOSITE[side]]
         found = np.zeros_like(alphas)
         for band, steeper in ((steep, True), (flat, False)):
             grid = band.epsilons[band.epsilons <= max(band.reach, 0.0)]
@@ -273,7 +272,7 @@ class MonteCarloProfile(PrivacyProfile):
     def _above_lines(self, alphas: FloatArray, side: Side) -> FloatArray:
         """Bound the largest of the lines at all epsilons: over a cell each term at its best end."""
         found = np.zeros_like(alphas)
-        for band, steeper in ((self._bands[side], True), (self._bands[_OPPOSITE[side]], False)):
+        for band, steeper in ((self._bands[side], True), (self._bands[OPPOSITE[side]], False)):
             least = np.append(np.exp(band.lower(band.epsilons[1:])), 0.0)[:, np.newaxis]
             factor = np.exp(band.epsilons)[:, np.newaxis]
             lines = 1.0 - least - factor * alphas if steeper else (1.0 - least - alphas) / factor
@@ -309,7 +308,7 @@ class MonteCarloProfile(PrivacyProfile):
             return math.inf
         weights: dict[Side, _Weight] = {
             side: np.ones_like,
-            _OPPOSITE[side]: lambda e: np.exp(-e),
+            OPPOSITE[side]: lambda e: np.exp(-e),
         }
         return self._divergence(weights, curve, tail=tail)
 

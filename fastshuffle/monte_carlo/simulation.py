@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self, final
 import numpy as np
 import numpy.typing as npt
 
-from fastshuffle._typing import FloatArray
+from fastshuffle._typing import FloatArray, Side
 from fastshuffle._validation import (
     NONNEGATIVE_FINITE,
     Interval,
@@ -23,7 +23,7 @@ from fastshuffle.monte_carlo.aim import Aim, take_aim
 from fastshuffle.monte_carlo.band import Band
 from fastshuffle.monte_carlo.chunks import Sums, Task, pilot_deviations, run_chunk
 from fastshuffle.monte_carlo.execution import Progress, pool_of, spawned
-from fastshuffle.monte_carlo.pair import SIDES, PairLaws, Side
+from fastshuffle.monte_carlo.pair import SIDES, PairLaws
 from fastshuffle.monte_carlo.profile import MonteCarloProfile
 
 __all__ = ["Simulation"]
