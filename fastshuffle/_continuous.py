@@ -11,7 +11,7 @@ for nothing, that of the differing user costs its probability.
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -129,7 +129,8 @@ class ContinuousPair:
     """
 
     def __init__(self, pair_at: Callable[[int, float], CellPair], loss: float) -> None:
-        self._pair_at = cache(pair_at)
+        # the cells of neighbouring epsilons are the same few
+        self._pair_at = lru_cache(maxsize=8)(pair_at)
         self._loss = loss
 
     def curve(self, rtol: float) -> Curve:

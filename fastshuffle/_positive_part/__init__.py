@@ -69,9 +69,9 @@ def log_mean_positive_part(low: list[Terms], high: list[Terms], rtol: float) -> 
 
 def _from_the_mean(low: list[Terms], high: list[Terms], rtol: float) -> Bracket:
     """Bracket E[S_+] as ``E[S] + E[(-S)_+]``, two parts >= 0, where S is mostly positive."""
-    # the second part is at most a small share of the whole
-    lower = _centred([t.negated() for t in low], [t.negated() for t in low], rtol).lower
-    upper = _centred([t.negated() for t in high], [t.negated() for t in high], rtol).upper
+    low_negated, high_negated = ([t.negated() for t in terms] for terms in (low, high))
+    lower = _centred(low_negated, low_negated, rtol).lower
+    upper = _centred(high_negated, high_negated, rtol).upper
     return Bracket(
         math.log(mean_of_sum(low, -1.0) + math.exp(lower)) - _SUM_ROUNDING,
         math.log(mean_of_sum(high, 1.0) + math.exp(upper)) + _SUM_ROUNDING,
