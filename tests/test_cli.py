@@ -389,7 +389,7 @@ class TestBounds:
 
     @pytest.fixture(autouse=True)
     def _no_timing(self, monkeypatch):
-        monkeypatch.setattr(bounds, "load_kernels", lambda: None)
+        monkeypatch.setattr(bounds, "load_kernels", lambda _: None)
 
     def test_all_methods(self, command):
         code, out, err = command(*self.KRR, *NUMBER)
@@ -434,6 +434,39 @@ class TestBounds:
         lower, upper = float(rows["worst dataset found"][-2]), float(rows["worst case"][-2])
         assert lower <= upper <= lower * (1.0 + 1e-6)
         assert float(rows["variation ratio"][1]) >= upper
+
+    def test_messages_shuffled_one_by_one(self, command, tmp_path):
+        setting = ["bounds", *RR[1:], "--users", "1000", "--messages", "4", *NUMBER]
+        code, out, err = command(*setting, "--json", "a.json", "--csv", "a.csv")
+        assert (code, err) == (0, [])
+        lines = [line.rstrip() for line in out]
+        assert "messages 4 a user, shuffled one by one" in facts_of(lines)
+        rr = fs.binary_randomized_response(2.0)
+        profile = fs.worst_case_profile(rr, 1000, messages=4)
+        limit = fs.gaussian_profile(fs.ShuffleExperiment(rr, 1000, k=0, messages=4))
+        content = json.loads((tmp_path / "a.json").read_text())
+        assert content["setting"]["messages"] == 4
+        found = {row["method"]: row["epsilon"] for row in content["bounds"]}
+        assert found.pop("worst case") == profile.epsilon(1e-8)
+        assert found.pop("Gaussian limit") == pytest.approx(limit.epsilon(1e-8), rel=1e-9, abs=0.0)
+        lower = found.pop("worst dataset found")
+        assert profile.epsilon(1e-8) * (1.0 - 2e-3) < lower < profile.epsilon(1e-8)
+        assert set(found.values()) == {None}
+        refusals = {row["refusal"] for row in content["bounds"] if row["epsilon"] is None}
+        assert refusals == {"for one message a user, or --bundled"}
+        with (tmp_path / "a.csv").open(newline="") as file:
+            assert {row["messages"] for row in csv.DictReader(file)} == {"4"}
+
+    def test_messages_that_stay_together(self, command, tmp_path):
+        setting = ["bounds", *RR[1:], "--users", "1000", "--messages", "2", "--bundled", *NUMBER]
+        code, out, err = command(*setting, "--json", "a.json")
+        assert (code, err) == (0, [])
+        assert "2 messages together" in facts_of(out)
+        together = fs.bundle(fs.binary_randomized_response(2.0), 2)
+        content = json.loads((tmp_path / "a.json").read_text())
+        found = {row["method"]: row["epsilon"] for row in content["bounds"]}
+        assert found["privacy blanket"] == fs.blanket_profile(together, 1000).epsilon(1e-8)
+        assert None not in found.values()
 
     def test_refusals_and_files(self, command, tmp_path):
         setting = ["bounds", "--mechanism", "blh:9", "--epsilon0", "1", "--users", "1e5"]
@@ -506,7 +539,10 @@ class TestBounds:
 
     def test_every_method_is_loaded_before_it_is_timed(self):
         for randomizer in methods._SMALL:
-            assert all(o.epsilon is not None for o in methods.outcomes(randomizer, 10, 1e-3))
+            assert all(
+                o.epsilon is not None
+                for o in methods.outcomes(methods.Setting(randomizer, 10), 1e-3)
+            )
 
     @pytest.mark.parametrize(
         ("options", "message"),

@@ -39,6 +39,17 @@ def rows_of(lines):
 
 
 class TestSimulate:
+    def test_messages_that_stay_together(self, command):
+        setting = ["--mechanism", "rr", "--epsilon0", "1", "--users", "100", "--ones", "0"]
+        several = [*setting, "--messages", "2", "--bundled", "--epsilon", "0.3", *FEW]
+        code, out, err = command("simulate", *several)
+        assert (code, err) == (0, [])
+        assert "2 messages together" in " ".join(" ".join(out).split())
+        together = fs.bundle(fs.binary_randomized_response(1.0), 2)
+        exact = fs.exact_profile(fs.ShuffleExperiment(together, 100, k=0))
+        for _, _, _, lower, upper, direction in rows_of(out):
+            assert float(lower) <= exact.delta(0.3, direction=direction) <= float(upper)
+
     def test_numbers_files_and_a_second_run(self, command, tmp_path):
         arguments = ["simulate", *FIXED, "--delta", "1e-6", "--epsilon", "0.02", *FEW]
         code, out, err = command(*arguments, "--json", "o.json", "--state", "s.json")

@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
-from fastshuffle._validation import LARGEST_COUNT, NONNEGATIVE, PROBABILITY
+from fastshuffle._validation import NONNEGATIVE, PROBABILITY
 from fastshuffle.cli.datasets import Ones, Others, Pair, held, read_dataset
 from fastshuffle.cli.errors import InputError, input_errors, say_warnings
 from fastshuffle.cli.files import check_paths, csv_bytes, json_bytes, write_files
-from fastshuffle.cli.parsing import parse_count, parse_real
+from fastshuffle.cli.parsing import parse_real
 from fastshuffle.cli.quotes import Quote, experiment_quotes, worst_case_quotes
 from fastshuffle.cli.settings import (
     Bundled,
@@ -23,7 +23,9 @@ from fastshuffle.cli.settings import (
     Mechanism,
     MessageCount,
     Users,
+    describe_messages,
     describe_randomizer,
+    read_messages,
     read_randomizer,
     read_users,
 )
@@ -40,7 +42,7 @@ from fastshuffle.exact.unbundled_worst_case import UnbundledWorstCase
 from fastshuffle.experiment import ShuffleExperiment
 from fastshuffle.plotting import delta_text, lower_delta_text, plot_profile, rounded_up
 from fastshuffle.profile import DeltaWarning, PrivacyProfile
-from fastshuffle.randomizers import LocalRandomizer, bundle
+from fastshuffle.randomizers import LocalRandomizer
 
 # A picture shows no more of a worst case, which is found many times faster so.
 _PLOT_RTOL = 1e-3
@@ -80,11 +82,8 @@ def curve(  # noqa: PLR0913 - one parameter an option
     if not deltas and not epsilons:
         raise InputError("at least one of --delta and --epsilon must be given")
     fixed = read_dataset(n, ones, others, pair)
-    randomizer = read_randomizer(mechanism, epsilon0, matrix)
-    apart = parse_count("--messages", messages, 1, LARGEST_COUNT // n)
-    if bundled:
-        with input_errors("--messages: "):
-            randomizer, apart = bundle(randomizer, apart), 1
+    single = read_randomizer(mechanism, epsilon0, matrix)
+    randomizer, apart = read_messages(messages, single, n, bundled=bundled)
     paths = check_paths({"--json": json_file, "--csv": csv_file, "--plot": plot_file}, matrix)
 
     with warnings.catch_warnings(record=True) as caught:
@@ -266,11 +265,11 @@ def _facts(
     profile: PrivacyProfile, quotes: list[Quote], datasets: str, columns: dict[str, str]
 ) -> dict[str, str]:
     """Return what is printed below the numbers; ``columns`` explains them."""
-    apart = quotes[0].experiment.messages
+    experiment = quotes[0].experiment
     return {
         "users": f"{profile.n:,}, with the one who differs",
-        "local": describe_randomizer(quotes[0].experiment.randomizer),
-        **({"messages": f"{apart:,} a user, shuffled one by one"} if apart > 1 else {}),
+        "local": describe_randomizer(experiment.randomizer),
+        **describe_messages(experiment.messages),
         "datasets": datasets,
         "relation": profile.relation,
         **columns,

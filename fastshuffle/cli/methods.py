@@ -16,7 +16,7 @@ from fastshuffle.bounds import (
 )
 from fastshuffle.bounds.clones import OutsideClassError
 from fastshuffle.bounds.common import all_pairs
-from fastshuffle.exact import exact_profile, worst_case_profile
+from fastshuffle.exact import WorstCaseProfile, exact_profile, worst_case_profile
 from fastshuffle.experiment import ShuffleExperiment
 from fastshuffle.limits import gaussian_profile, worst_fisher_constant
 from fastshuffle.profile import PrivacyProfile, Validity
@@ -47,23 +47,47 @@ class _Answer(NamedTuple):
     source: str
 
 
-_Method = Callable[[LocalRandomizer, int, float], _Answer]
+class Setting(NamedTuple):
+    """What the methods are compared at."""
+
+    randomizer: LocalRandomizer
+    n: int
+    messages: int = 1  # of every user, shuffled one by one
 
 
-def _of_profile(profile_of: Callable[[LocalRandomizer, int], PrivacyProfile]) -> _Method:
-    def answer(randomizer: LocalRandomizer, n: int, delta: float) -> _Answer:
-        profile = profile_of(randomizer, n)
-        return _Answer(profile.epsilon(delta), profile.validity, profile.source)
+_Method = Callable[[Setting, float], _Answer]
+_ProfileOf = Callable[[LocalRandomizer, int], PrivacyProfile]
+
+
+def _answer(profile: PrivacyProfile, delta: float) -> _Answer:
+    return _Answer(profile.epsilon(delta), profile.validity, profile.source)
+
+
+def _of_single_messages(profile_of: _ProfileOf) -> _Method:
+    def answer(setting: Setting, delta: float) -> _Answer:
+        if setting.messages > 1:
+            # what bounds bundles bounds their messages one by one as well
+            raise UnsupportedSettingError("for one message a user, or --bundled")
+        return _answer(profile_of(setting.randomizer, setting.n), delta)
 
     return answer
 
 
-def _worst_dataset(randomizer: LocalRandomizer, n: int, delta: float) -> _Answer:
+def _worst_case_profile(setting: Setting) -> WorstCaseProfile:
+    return worst_case_profile(setting.randomizer, setting.n, messages=setting.messages)
+
+
+def _worst_case(setting: Setting, delta: float) -> _Answer:
+    return _answer(_worst_case_profile(setting), delta)
+
+
+def _worst_dataset(setting: Setting, delta: float) -> _Answer:
     """Bound the worst case from below: by an epsilon at which the dataset exceeds delta."""
-    worst_case = worst_case_profile(randomizer, n)
+    worst_case = _worst_case_profile(setting)
     upper = worst_case.epsilon(delta)
     # from the largest loss on delta is 0 for every dataset
-    worst = worst_case.argmax(min(upper, randomizer.epsilon0 * (1.0 - 1e-9)))
+    loss = setting.messages * setting.randomizer.epsilon0
+    worst = worst_case.argmax(min(upper, loss * (1.0 - 1e-9)))
     profile = exact_profile(worst.experiment)
 
     def exceeds(epsilon: float) -> bool:
@@ -116,42 +140,42 @@ def _variation_ratio(randomizer: LocalRandomizer, n: int) -> PrivacyProfile:
     return variation_ratio_profile(*parameters, n)
 
 
-def _gaussian_limit(randomizer: LocalRandomizer, n: int) -> PrivacyProfile:
+def _gaussian_limit(setting: Setting, delta: float) -> _Answer:
     """Return the limit at the dataset that is the worst in the limit."""
+    randomizer, n, messages = setting
     _, pair, z = worst_fisher_constant(randomizer)
-    return gaussian_profile(ShuffleExperiment(randomizer, n, others={z: n - 1}, pair=pair))
+    experiment = ShuffleExperiment(randomizer, n, others={z: n - 1}, pair=pair, messages=messages)
+    return _answer(gaussian_profile(experiment), delta)
 
 
 _METHODS: dict[str, _Method] = {
-    "worst case": _of_profile(worst_case_profile),
+    "worst case": _worst_case,
     "worst dataset found": _worst_dataset,
-    "privacy blanket": _of_profile(blanket_profile),
-    "stronger clones": _of_profile(_stronger_clones),
-    "clones": _of_profile(_clones),
-    "variation ratio": _of_profile(_variation_ratio),
-    "Chernoff": _of_profile(chernoff_profile),
-    "Gaussian limit": _of_profile(_gaussian_limit),
+    "privacy blanket": _of_single_messages(blanket_profile),
+    "stronger clones": _of_single_messages(_stronger_clones),
+    "clones": _of_single_messages(_clones),
+    "variation ratio": _of_single_messages(_variation_ratio),
+    "Chernoff": _of_single_messages(chernoff_profile),
+    "Gaussian limit": _gaussian_limit,
 }
 
 
-def load_kernels() -> None:
+def load_kernels(messages: int) -> None:
     """Run every method once in a small setting, so that no time includes loading kernels."""
     for randomizer in _SMALL:
-        outcomes(randomizer, 10, 1e-3)
+        outcomes(Setting(randomizer, 10, min(messages, 2)), 1e-3)
 
 
-def outcomes(randomizer: LocalRandomizer, n: int, delta: float) -> list[Outcome]:
+def outcomes(setting: Setting, delta: float) -> list[Outcome]:
     """Return what every method says, the smallest epsilon first and refusals last."""
-    found = [_outcome(name, method, randomizer, n, delta) for name, method in _METHODS.items()]
+    found = [_outcome(name, method, setting, delta) for name, method in _METHODS.items()]
     return sorted(found, key=lambda o: (o.epsilon is None, o.epsilon or 0.0))
 
 
-def _outcome(
-    name: str, method: _Method, randomizer: LocalRandomizer, n: int, delta: float
-) -> Outcome:
+def _outcome(name: str, method: _Method, setting: Setting, delta: float) -> Outcome:
     start = time.perf_counter()
     try:
-        answer = method(randomizer, n, delta)
+        answer = method(setting, delta)
     except (UnsupportedSettingError, ArithmeticError, RuntimeError) as error:
         reason, _, _ = str(error).partition(", got")
         return Outcome(name, None, None, None, None, reason)

@@ -17,6 +17,7 @@ from fastshuffle.randomizers import (
     Randomizer,
     binary_local_hashing,
     binary_randomized_response,
+    bundle,
     discrete_laplace,
     discretized_laplace,
     hadamard_response,
@@ -146,6 +147,22 @@ def read_randomizer(
     ]
     with input_errors(f"--mechanism {mechanism}: "):
         return known.factory(local, *arguments)
+
+
+def read_messages(
+    messages: str, randomizer: LocalRandomizer, n: int, *, bundled: bool
+) -> tuple[LocalRandomizer, int]:
+    """Return what every user applies, and how many messages are then shuffled one by one."""
+    count = parse_count("--messages", messages, 1, LARGEST_COUNT // n)
+    if not bundled:
+        return randomizer, count
+    with input_errors("--messages: "):
+        return bundle(randomizer, count), 1
+
+
+def describe_messages(count: int) -> dict[str, str]:
+    """Return the fact about messages that are shuffled one by one, if there are several."""
+    return {"messages": f"{count:,} a user, shuffled one by one"} if count > 1 else {}
 
 
 def _from_file(matrix: Path) -> Randomizer:

@@ -20,15 +20,19 @@ from fastshuffle.cli.errors import InputError, file_errors, input_errors, say_wa
 from fastshuffle.cli.files import check_paths, json_bytes, write_files
 from fastshuffle.cli.parsing import parse_count, parse_real
 from fastshuffle.cli.settings import (
+    Bundled,
     Confidence,
     Epsilon0,
     JsonFile,
     Matrix,
     Mechanism,
+    MessageCount,
     Seed,
     Users,
+    describe_messages,
     describe_randomizer,
     read_confidence,
+    read_messages,
     read_randomizer,
     read_seed,
     read_users,
@@ -48,6 +52,8 @@ def simulate(  # noqa: PLR0913 - one parameter an option
     mechanism: Mechanism = None,
     epsilon0: Epsilon0 = None,
     matrix: Matrix = None,
+    messages: MessageCount = "1",
+    bundled: Bundled = False,
     ones: Ones = None,
     others: Others = None,
     pair: Pair = None,
@@ -99,10 +105,11 @@ def simulate(  # noqa: PLR0913 - one parameter an option
     threads = None if workers is None else parse_count("--workers", workers, 1, 10**4)
     if threads is not None and dask is not None:
         raise InputError("--workers must be given without --dask")
-    randomizer = read_randomizer(mechanism, epsilon0, matrix)
+    single = read_randomizer(mechanism, epsilon0, matrix)
+    randomizer, apart = read_messages(messages, single, n, bundled=bundled)
     paths = check_paths({"--json": json_file, "--state": state_file}, matrix)
     with input_errors():
-        experiment = ShuffleExperiment(randomizer, n, **fixed)
+        experiment = ShuffleExperiment(randomizer, n, messages=apart, **fixed)
         simulation = _simulation(experiment, deltas, epsilons, paths.get("--state"))
 
     rng = np.random.default_rng(entropy)
@@ -220,6 +227,7 @@ def _print(profile: MonteCarloProfile, content: dict[str, Any], entropy: int) ->
     facts = {
         "users": f"{profile.n:,}, with the one who differs",
         "local": describe_randomizer(profile.experiment.randomizer),
+        **describe_messages(profile.experiment.messages),
         "datasets": f"one pair; the others hold {' '.join(held(profile.experiment))}",
         "relation": profile.relation,
         "forward": f"the user who differs holds {b}, against {a}; reverse is {a} against {b}",
