@@ -36,6 +36,7 @@ class Interval(NamedTuple):
 NONNEGATIVE = Interval(0.0, math.inf, ">= 0")
 NONNEGATIVE_FINITE = Interval(0.0, sys.float_info.max, ">= 0 and finite")
 POSITIVE = Interval(math.ulp(0.0), math.inf, "> 0")
+POSITIVE_FINITE = Interval(math.ulp(0.0), sys.float_info.max, "> 0 and finite")
 PROBABILITY = Interval(0.0, 1.0, "in [0, 1]")
 UP_TO_HALF = Interval(0.0, 0.5, "in [0, 1/2]")
 RELATIVE_TOLERANCE = Interval(1e-9, 0.5, "in [1e-9, 0.5]")
