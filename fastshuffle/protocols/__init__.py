@@ -1,6 +1,22 @@
 """Protocols end to end: local randomizers, a shuffle, an estimate, and the guarantee with it."""
 
+from fastshuffle.protocols.frequency import (
+    FrequencyResult,
+    HeavyHitter,
+    estimate_frequencies,
+)
 from fastshuffle.protocols.guarantee import BudgetGroup, Guarantee
+from fastshuffle.protocols.mean import MeanResult, estimate_mean
 from fastshuffle.protocols.result import EstimateResult, ProtocolResult
 
-__all__ = ["BudgetGroup", "EstimateResult", "Guarantee", "ProtocolResult"]
+__all__ = [
+    "BudgetGroup",
+    "EstimateResult",
+    "FrequencyResult",
+    "Guarantee",
+    "HeavyHitter",
+    "MeanResult",
+    "ProtocolResult",
+    "estimate_frequencies",
+    "estimate_mean",
+]

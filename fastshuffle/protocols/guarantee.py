@@ -1,6 +1,6 @@
 """Who is protected how well: the users by their local budget, and the profile of each."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,9 +15,7 @@ from fastshuffle._validation import (
     check_real,
     check_reals,
 )
-from fastshuffle.exact import worst_case_profile
 from fastshuffle.profile import PrivacyProfile, Validity
-from fastshuffle.randomizers import LocalRandomizer
 
 __all__ = ["BudgetGroup", "Budgets", "Guarantee", "check_budgets", "tagged_guarantee"]
 
@@ -266,25 +264,28 @@ class Guarantee:
         )
 
 
-def tagged_guarantee(randomizers: Sequence[LocalRandomizer], budgets: Budgets) -> Guarantee:
+def tagged_guarantee(
+    budgets: Budgets, profile_of: Callable[[float, int], PrivacyProfile]
+) -> Guarantee:
     """Return the guarantee of messages that show the budget of their sender, if there are several.
 
     Parameters
     ----------
-    randomizers : sequence of LocalRandomizer
-        What the users of each budget apply, all to inputs chosen in advance.
     budgets : Budgets
         The users' budgets.
+    profile_of : callable
+        From epsilon0 and a number of users who all have it to the profile of one of them, over
+        all that they may hold.
 
     Returns
     -------
     Guarantee
-        For a user of a group of n_g, ``worst_case_profile(randomizer, n_g)``: the messages of
-        other budgets hide nothing, and so it holds as well where the budgets are not shown, which
-        the analyst could only learn in addition (post-processing).
+        A user hides among those of the same budget: the messages of the others, which are told
+        apart, hide nothing. It holds as well where the budgets are not shown, since forgetting
+        them is a post-processing.
     """
     groups = [
-        BudgetGroup(randomizer.epsilon0, size, worst_case_profile(randomizer, size))
-        for randomizer, size in zip(randomizers, budgets.sizes.tolist(), strict=True)
+        BudgetGroup(epsilon0, size, profile_of(epsilon0, size))
+        for epsilon0, size in zip(budgets.values.tolist(), budgets.sizes.tolist(), strict=True)
     ]
     return Guarantee(groups, budgets.group_of, view=TAGGED if len(groups) > 1 else ONE_BUDGET)

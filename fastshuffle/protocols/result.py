@@ -74,7 +74,7 @@ class EstimateResult(ProtocolResult):
         What the estimate is unbiased for.
     variance : float or numpy.ndarray
         An estimate, from the messages, of the variance of ``estimate`` over the randomness of the
-        users, their values being fixed. It errs upwards, if at all: its expectation is no less.
+        users, their values being fixed.
     lower, upper : float or numpy.ndarray
         The ends of a confidence interval for the target; of an array, for each entry alone.
     confidence : float
