@@ -75,7 +75,7 @@ def test_weights_and_their_targets(mechanism):
     for result in (by_users, by_precision):
         truth = np.array([*result.weights, 0.0, 0.0, 0.0, 0.0])
         assert (np.abs(result.estimate - truth) <= 5.0 * np.sqrt(result.variance)).all()
-    assert by_precision.variance[2] < 0.3 * by_users.variance[2]
+    assert by_precision.variance[2] < 0.5 * by_users.variance[2]
 
 
 def test_heavy_hitters_at_a_family_wise_level():
