@@ -1,5 +1,6 @@
 """The frame of the claims: verdicts follow from numbers, and a wrong claim comes out wrong."""
 
+import dataclasses
 import json
 import math
 from fractions import Fraction
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 import fastshuffle as fs
+from validation import sections, splitting
 from validation.__main__ import main
 from validation.claim import (
     Claim,
@@ -302,3 +304,26 @@ def test_claims_are_immutable():
     claim = Claim("s", "p", Verdict.HOLDS)
     with pytest.raises(AttributeError):
         claim.expected = Verdict.FALSE
+
+
+# ---- Privacy and accuracy of several messages ---------------------------------------------------
+
+
+def test_splitting_a_report_at_a_fixed_accuracy():
+    rows = splitting.check_splitting(quick=True, progress=lambda _: None)
+    settings = list(dict.fromkeys(row.setting for row in rows))
+    assert [[row.messages for row in rows if row.setting == s] for s in settings] == 3 * [[1, 2, 8]]
+    section = sections.splitting_section(rows)
+    assert (section.failures, len(section.table), len(section.figures)) == ((), 10, 4)
+    for row in rows:
+        flip = 1.0 / (1.0 + math.exp(row.epsilon0))
+        single = np.array([[1.0 - flip, flip], [flip, 1.0 - flip]])
+        for pi in (0.0, 0.3):
+            constant = row.messages * constants.fisher_constant(single, pi)
+            assert row.variance == pytest.approx(1.0 / constant, rel=1e-12, abs=0)
+    alike = [row for row in rows if row.setting == settings[2]]
+    for row in alike:
+        assert row.variance == pytest.approx(alike[0].variance, rel=1e-12, abs=0)
+        assert row.unbundled == pytest.approx(alike[0].unbundled, rel=2e-3, abs=0)
+    wrong = dataclasses.replace(rows[0], bundled=0.9 * rows[0].unbundled)
+    assert len(sections.splitting_section([wrong, *rows[1:]]).failures) == 1

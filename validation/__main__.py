@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -19,8 +19,10 @@ from validation import (
     coverage,
     limit_accuracy,
     sections,
+    splitting,
     worst_case,
 )
+from validation.claim import Figure
 from validation.figures import draw
 from validation.progress import Progress, show_progress
 from validation.run_claims import FOLDER, Judged, check_claims
@@ -46,18 +48,36 @@ def _report(parts: Sequence[sections.Section], *, quick: bool) -> str:
     return "\n\n".join([*head, *(part.markdown() for part in parts)]) + "\n"
 
 
-def _figures(judged: Sequence[Judged], report: Path | None) -> dict[str, list[str]]:
-    """Draw the figures beside the report, and return their paths relative to it, by family."""
-    paths: dict[str, list[str]] = {}
-    for row in judged:
-        of_family = paths.setdefault(row.family, [])
-        if row.finding.figure is not None and report is not None:
-            folder = report.parent / "figures"
-            folder.mkdir(exist_ok=True)
-            name = f"{row.family}{'_' + str(len(of_family) + 1) if of_family else ''}.png"
-            draw(row.finding.figure, folder / name)
-            of_family.append(f"figures/{name}")
+def _drawn(name: str, figures: Iterable[Figure], report: Path) -> list[str]:
+    """Draw the figures of a name beside the report, and return their paths relative to it."""
+    folder = report.parent / "figures"
+    paths = []
+    for i, figure in enumerate(figures, start=1):
+        folder.mkdir(exist_ok=True)
+        path = folder / f"{name}{f'_{i}' if i > 1 else ''}.png"
+        draw(figure, path)
+        paths.append(f"figures/{path.name}")
     return paths
+
+
+def _figures(judged: Sequence[Judged], report: Path | None) -> dict[str, list[str]]:
+    """Draw the figures of the claims, and return their paths, by family."""
+    figures: dict[str, list[Figure]] = {}
+    for row in judged:
+        figure = row.finding.figure
+        figures.setdefault(row.family, []).extend([] if figure is None else [figure])
+    if report is None:
+        return {family: [] for family in figures}
+    return {family: _drawn(family, some, report) for family, some in figures.items()}
+
+
+def _with_figures(part: sections.Section, report: Path | None) -> sections.Section:
+    """Draw the figures of a survey, and return its section with them."""
+    if report is None or not part.figures:
+        return part
+    name = part.title.partition(":")[0].lower().replace(" ", "_")
+    paths = _drawn(name, part.figures, report)
+    return replace(part, more="\n".join(f"![{part.title}]({path})" for path in paths))
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -99,6 +119,7 @@ def _surveys(
     universal = rows(bounds.BoundRow, "bounds", bounds.check_bounds)
     gaps = rows(bounds.GapRow, "gaps", bounds.check_gap)
     intervals = rows(coverage.CoverageRow, "coverage", coverage.check_coverage)
+    split = rows(splitting.SplittingRow, "splitting", splitting.check_splitting)
     regimes = list(product(accuracy.USERS, accuracy.OTHERS))
     errors = accuracy.in_order(
         row
@@ -123,6 +144,7 @@ def _surveys(
         sections.composition_section(compositions),
         sections.bound_section(universal),
         sections.gap_section(gaps),
+        sections.splitting_section(split),
         sections.coverage_section(intervals),
     ]
 
@@ -154,6 +176,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             else _surveys(quick=quick, progress=progress, store=store, record=arguments.record)
         )
         progress("done")
+    parts = [_with_figures(part, output) for part in parts]
     for part in parts:
         print(f"\n{part.plain()}")
     print(f"\nThe claims\n\n{sections.claim_summary(judged)}")

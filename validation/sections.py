@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from validation import accuracy, bounds, coverage, worst_case
-from validation.claim import Check, Finding, Verdict
+from validation import accuracy, bounds, coverage, splitting, worst_case
+from validation.claim import Check, Figure, Finding, Verdict
 from validation.run_claims import Judged
 from validation.tables import Table, markdown, plain
 
@@ -79,6 +79,28 @@ be wrong, more gives samples away. Intervals that hold together at many epsilons
 identical laws, hold more often by their nature. "Width" is relative to the true value.
 """
 
+_SPLITTING_NOTES = f"""\
+Privacy and accuracy of m messages a user by binary randomized response, n = {splitting.USERS:,},
+epsilon at delta = {splitting.DELTA:g}. "Unbundled": all messages are shuffled one by one; the
+certified worst case over all datasets, to a relative 1e-4. "Bundled": those of a user stay
+together; the worst dataset whose others all hold one input, then an upper bound over all datasets.
+"Limit": the same by the Gaussian limit, an approximation. "Variance": n times the variance of the
+unbiased estimate of the fraction of users who hold 1 from the number of ones among all messages,
+`p (1-p) / (m (p1-p0)^2)`; in brackets, that of the best linear unbiased estimate from the bundles,
+half of the users holding 1.
+
+- In the limit `mu = 1 / (n sd)`, sd the deviation of the estimate: unbundled messages buy privacy
+  with variance at one price, whatever m. So do bundles at each fraction of users who hold 1, but
+  the fractions 0 and 1, the worst for privacy, are the best for accuracy.
+- At a fixed total budget one message is best for the estimate; epsilon falls and the variance rises
+  with m. One message of a smaller epsilon0 does the same.
+- At a fixed budget of each message the variance falls as 1/m; epsilon rises as `sqrt(m)` unbundled,
+  and bundled exponentially, until the shuffler hardly helps.
+- At a fixed accuracy m changes epsilon by 0.2 percent at most, while the local budget rises as
+  `sqrt(m)`: a user who does not trust the shuffler is best off with one message. Bundles lose up to
+  a factor `sqrt((e^C - 1) / C)`, C = `(e^epsilon0 - 1)^2 / e^epsilon0` of that one message.
+"""
+
 _CLAIM_NOTES = """\
 Statements of the theory against exact values: sums over whole laws, fractions, or the package.
 Rates are least squares in log-log coordinates with their uncertainty (two standard errors, or the
@@ -104,6 +126,8 @@ class Section:
         Markdown below the table.
     wide : bool
         Whether the table is too wide to be aligned, or to be shown on a terminal.
+    figures : tuple of Figure
+        What is drawn beside the report.
     """
 
     title: str
@@ -112,6 +136,7 @@ class Section:
     failures: tuple[str, ...]
     more: str = ""
     wide: bool = False
+    figures: tuple[Figure, ...] = ()
 
     def markdown(self) -> str:
         """Return the section for the report."""
@@ -280,6 +305,35 @@ def coverage_section(rows: Sequence[coverage.CoverageRow]) -> Section:
         for row in rows
     ]
     return Section("Coverage of intervals", _COVERAGE_NOTES, [header, *body], _failed(rows))
+
+
+def splitting_section(rows: Sequence[splitting.SplittingRow]) -> Section:
+    """Return the table of several messages, with its figures."""
+    header = [
+        "held fixed", "m", "epsilon0 each", "unbundled", "its limit", "bundled", "at most",
+        "its limit", "ratio", "in the limit", "variance", "holds",
+    ]  # fmt: skip
+    body = [
+        [
+            row.setting,
+            str(row.messages),
+            f"{row.epsilon0:.4g}",
+            f"{row.unbundled:.5g}",
+            f"{row.unbundled_limit:.5g}",
+            f"{row.bundled:.5g}",
+            f"{row.bundled_upper:.4g}",
+            f"{row.bundled_limit:.5g}",
+            f"{row.ratio:.4g}",
+            f"{row.limit_ratio:.4g}",
+            f"{row.variance:.4g} ({row.bundled_variance:.4g})",
+            _PASSED[row.passed],
+        ]
+        for row in rows
+        if row.messages in splitting.TABLED
+    ]
+    title, notes = "Several messages: privacy and accuracy", _SPLITTING_NOTES
+    figures = splitting.figures(rows)
+    return Section(title, notes, [header, *body], _failed(rows), figures=figures)
 
 
 # ---- The claims ------------------------------------------------------------------------------
