@@ -65,6 +65,7 @@ from fastshuffle.monte_carlo import (
     audit,
     monte_carlo_profile,
 )
+from fastshuffle.planning import largest_epsilon0
 from fastshuffle.profile import DeltaWarning, PrivacyProfile, Validity
 from fastshuffle.randomizers import (
     FrequencyRandomizer,
@@ -151,6 +152,7 @@ __all__ = [
     "k_randomized_response",
     "kl_expansion",
     "laplace",
+    "largest_epsilon0",
     "message_constants",
     "mixture_fisher_constant",
     "monte_carlo_profile",
