@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 from scipy.stats import binom
 
 
-def _binomial_masses(count, p):
+def binomial_masses(count, p):
     """Return the mass function of Bin(count, p) over its whole support."""
     x = np.arange(1, count + 1)
     steps = np.log((count - x + 1) / x) + math.log(p / (1.0 - p))
@@ -21,7 +21,7 @@ def _binomial_masses(count, p):
 
 def sum_delta(n, p0, p1, epsilon):
     """Delta by summing over the whole support with numpy."""
-    others = _binomial_masses(n - 1, p0)
+    others = binomial_masses(n - 1, p0)
     zeros, ones = np.append(others, 0.0), np.insert(others, 0, 0.0)
     p, q = (1.0 - p1) * zeros + p1 * ones, (1.0 - p0) * zeros + p0 * ones
     ratio = math.exp(epsilon)
