@@ -96,8 +96,9 @@ half of the users holding 1.
   with m. One message of a smaller epsilon0 does the same.
 - At a fixed budget of each message the variance falls as 1/m; epsilon rises as `sqrt(m)` unbundled,
   and bundled exponentially, until the shuffler hardly helps.
-- At a fixed accuracy m changes epsilon by 0.2 percent at most, while the local budget rises as
-  `sqrt(m)`: a user who does not trust the shuffler is best off with one message. Bundles lose up to
+- At a fixed accuracy m changes epsilon by 0.2 percent at most, a difference that vanishes as
+  `1/sqrt(n)` and counts where the errors of one message are rare; the local budget rises as
+  `sqrt(m)`. A user who does not trust the shuffler is best off with one message. Bundles lose up to
   a factor `sqrt((e^C - 1) / C)`, C = `(e^epsilon0 - 1)^2 / e^epsilon0` of that one message.
 """
 

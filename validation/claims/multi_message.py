@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -16,11 +20,17 @@ from validation.claim import (
     at_least,
     at_most,
     constant_is,
+    none_of,
     printed_number,
+    rate_is,
 )
-from validation.rates import fit_limit, geometric_grid
+from validation.rates import fit_limit, fit_rate, geometric_grid
 from validation.reference import lattice
 from validation.reference.constants import Floats, fisher_constant, ratio_moment
+from validation.reference.exact import hockey_stick
+from validation.reference.messages import enumerated_pair
+
+Pair: TypeAlias = tuple[Floats, Floats]
 
 CLAIMS = (
     Claim(
@@ -48,6 +58,22 @@ CLAIMS = (
         "recorded by this project",
         Verdict.HOLDS,
     ),
+    Claim(
+        "Unbundled delta <= bundled delta at every n, k and epsilon; the number of ones tells all "
+        "of a bundle",
+        "post-processing; recorded by this project",
+        Verdict.HOLDS,
+    ),
+    Claim(
+        "Symmetric RR, m = 2, pi = 1/2: bundles reveal more at every n, by O(1/n) in n chi^2",
+        "recorded by this project",
+        Verdict.HOLDS,
+    ),
+    Claim(
+        "Bundled: the worst composition at every epsilon is an end point, k = 0 or k = n - 1",
+        "a reading of the strict convexity of I_pi of bundles at finite n",
+        Verdict.FALSE,
+    ),
 )
 
 _P = 0.2, 0.6
@@ -66,22 +92,68 @@ def _constants(p0: float, p1: float, m: int, pi: float) -> tuple[float, float]:
     return m * fisher_constant(single, pi), fisher_constant(_count_rows(p0, p1, m), pi)
 
 
-def _unbundled(n: int, m: int, pi: float) -> float:
-    """Return n times the exact chi-square divergence of the unbundled pair."""
-    k = round(pi * n)
-    groups = [((n - 1 - k) * m, _P[0]), (k * m, _P[1])]
-    _, q, p = lattice.binary_pair(groups, lattice.binomial(m, _P[0]), lattice.binomial(m, _P[1]))
+def _chi_square(pair: Pair) -> float:
+    q, p = pair
     seen = q > 1e-290
-    return n * float(((p - q)[seen] ** 2 / q[seen]).sum())
+    return float(((p - q)[seen] ** 2 / q[seen]).sum())
 
 
-def _bundled(n: int, m: int) -> float:
-    """Return n times the exact chi-square divergence of bundles of two, k = 0."""
-    rows = _count_rows(*_P, m)
-    others = lattice.histogram(rows, (n - 1, 0), n + 1)
-    q, p = (lattice.with_one_more(others, row).ravel() for row in rows)
-    seen = q > 1e-290
-    return n * float(((p - q)[seen] ** 2 / q[seen]).sum())
+def _unbundled(n: int, m: int, k: int, p: tuple[float, float] = _P) -> Pair:
+    """Return the exact laws Q and P of the number of ones among all messages."""
+    groups = [((n - 1 - k) * m, p[0]), (k * m, p[1])]
+    return lattice.binary_pair(groups, lattice.binomial(m, p[0]), lattice.binomial(m, p[1]))[1:]
+
+
+def _bundled(n: int, k: int, p: tuple[float, float] = _P) -> Pair:
+    """Return the exact laws Q and P of the histogram of bundles of two."""
+    rows = _count_rows(*p, 2)
+    others = lattice.histogram(rows, (n - 1 - k, k), n + 1)
+    q, own = (lattice.with_one_more(others, row).ravel() for row in rows)
+    return q, own
+
+
+def _by_ones(law: Mapping[Any, Fraction]) -> dict[Any, Fraction]:
+    """Return the law of the numbers of ones of all bundles, from that of the bundles."""
+    merged: defaultdict[Any, Fraction] = defaultdict(Fraction)
+    for bundles, probability in law.items():
+        merged[tuple(sorted(map(sum, bundles)))] += probability
+    return dict(merged)
+
+
+def _post_processing(cases: int, most: int) -> tuple[int, int, int]:
+    """Return how often bundles reveal less, how often more than their ones do, of how many."""
+    rng = np.random.default_rng(20260307)
+    less = more = tried = 0
+    for _ in range(cases):
+        ones = [Fraction(int(x), 30) for x in rng.choice(np.arange(1, 30), 2, replace=False)]
+        rows = [(1 - p, p) for p in ones]
+        m = int(rng.integers(2, 5))
+        n = int(rng.integers(1, most // m + 1))
+        k = int(rng.integers(0, n))
+        others, scales = {0: n - 1 - k, 1: k}, (Fraction(1), Fraction(6, 5), Fraction(3))
+        found: list[dict[Any, Fraction]] = [
+            *enumerated_pair(rows, others, (0, 1), m, bundled=False),
+            *enumerated_pair(rows, others, (0, 1), m, bundled=True),
+        ]
+        q, p, q_kept, p_kept = found
+        q_ones, p_ones = _by_ones(q_kept), _by_ones(p_kept)
+        for scale in scales:
+            apart = hockey_stick(p, q, scale)
+            kept = hockey_stick(p_kept, q_kept, scale)
+            less += kept < apart
+            more += kept != hockey_stick(p_ones, q_ones, scale)
+            tried += 1
+    return less, more, tried
+
+
+def _inner_excess(n: int, p: tuple[float, float], epsilon: float) -> tuple[int, float]:
+    """Return the worst composition of bundles of two, and its relative excess over the ends."""
+    deltas = []
+    for k in range(n):
+        q, own = _bundled(n, k, p)
+        forward = lattice.hockey_stick(own, q, epsilon)
+        deltas.append(max(forward, lattice.hockey_stick(q, own, epsilon)))
+    return int(np.argmax(deltas)), max(deltas) / max(deltas[0], deltas[-1]) - 1.0
 
 
 def _excesses(randomizers: int) -> tuple[float, float, float]:
@@ -117,19 +189,24 @@ def measure(*, quick: bool) -> list[Finding]:
     single = np.array([[1.0 - p, p] for p in _P])
     for m in (2, 4):
         for pi in (0.0, 0.5):
-            values = [_unbundled(n, m, pi) for n in grid]
+            values = [n * _chi_square(_unbundled(n, m, round(pi * n))) for n in grid]
             name, claimed = f"m = {m}, pi = {pi:g}", m * fisher_constant(single, pi)
-            unbundled.append(
-                constant_is(fit_limit(grid, values, 1.0), claimed, name=name, rtol=1e-3)
-            )
+            unbundled += [
+                constant_is(fit_limit(grid, values, 1.0), claimed, name=name, rtol=1e-3),
+                rate_is(
+                    fit_rate(grid, [abs(value - claimed) for value in values]), -1.0, name=name
+                ),
+            ]
             curves += [Curve.of(name, grid, values)]
             if pi == 0.0:
                 curves += [Curve.of(f"m I_0, m = {m}", grid, [claimed] * len(grid), line=True)]
     chi2 = ratio_moment(single, 2)
-    together = [_bundled(n, 2) for n in small]
+    together = [n * _chi_square(_bundled(n, 0)) for n in small]
+    claimed = (1.0 + chi2) ** 2 - 1.0
     bundled = [
-        constant_is(
-            fit_limit(small, together, 1.0), (1.0 + chi2) ** 2 - 1.0, name="m = 2", rtol=1e-6
+        constant_is(fit_limit(small, together, 1.0), claimed, name="m = 2", rtol=1e-6),
+        at_most(
+            max(abs(value / claimed - 1.0) for value in together), 1e-11, name="m = 2, at every n"
         ),
         *(
             Check(
@@ -144,7 +221,19 @@ def measure(*, quick: bool) -> list[Finding]:
     ]
     randomizers = 200 if quick else 5_000
     least, equality, elsewhere = _excesses(randomizers)
+    most = 8 if quick else 10
+    less, more, tried = _post_processing(10 if quick else 60, most)
     p0 = 1.0 / (1.0 + math.e)
+    odd = [n + 1 for n in geometric_grid(20, 100 if quick else 250, 7, 2)]
+    gaps = [
+        n * (_chi_square(_bundled(n, n // 2, p)) - _chi_square(_unbundled(n, 2, n // 2, p)))
+        for n in odd
+        for p in ((p0, 1.0 - p0),)
+    ]
+    rare = (0.05, 0.55)
+    worst, excess = _inner_excess(8, rare, 2.88)
+    two = 1.0 / (1.0 + math.exp(2.0))
+    worst_rr, excess_rr = _inner_excess(8, (two, 1.0 - two), 2.4)
     equal = _constants(p0, 1.0 - p0, 2, 0.5)
     cases = f"{randomizers} random binary W, m = 2, 3, 5, random pi; m = 2 at the pi of equality"
     return [
@@ -189,5 +278,28 @@ def measure(*, quick: bool) -> list[Finding]:
                 printed_number(equal[0], "2.172323", name="unbundled"),
                 printed_number(equal[1], "2.172323", name="bundled"),
             ),
+        ),
+        Finding(
+            "deltas of every outcome of every message, in fractions",
+            f"{tried // 3} random p0, p1, nm <= {most}, k, and e^eps = 1, 6/5, 3",
+            (
+                none_of(less, tried, name="bundled below unbundled"),
+                none_of(more, tried, name="bundles unlike their numbers of ones"),
+            ),
+        ),
+        Finding(
+            "n chi^2 of bundles less that of messages one by one, exactly",
+            f"epsilon0 = 1, odd n = {odd[0]} to {odd[-1]}, k = (n - 1)/2",
+            (
+                at_least(min(gaps), 0.0, name="least difference"),
+                rate_is(fit_rate(odd, gaps, 1.0), -1.0),
+            ),
+        ),
+        Finding(
+            "largest delta of the two directions over all k",
+            f"p0 = {rare[0]:g}, p1 = {rare[1]:g}, n = 8, epsilon = 2.88; RR, epsilon0 = 2, n = 8",
+            (at_most(max(excess, excess_rr), _ROUNDING, name="excess over both ends"),),
+            otherwise=f"k = {worst} is {excess:.0%} above both ends, and for RR of epsilon0 = 2 at "
+            f"60% of the largest loss k = {worst_rr} by {excess_rr:.1%}",
         ),
     ]
