@@ -72,6 +72,11 @@ def message_constants(
     is at least 1. It is not always more: two messages of symmetric binary randomized response at
     pi = 1/2 have equal constants.
 
+    Privacy has one price: the best linear unbiased estimate, from either histogram, of the
+    fraction of users who hold the second input, where it is pi, has the variance
+    ``1 / (n constant)``, so that ``mu`` is one over n times its standard deviation. For two
+    outputs that of unbundled messages is the estimate from the number of ones.
+
     **Accuracy**: relative error below 1e-12 (``tests/test_bundle.py``).
 
     Examples
