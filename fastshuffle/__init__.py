@@ -65,6 +65,14 @@ from fastshuffle.monte_carlo import (
     audit,
     monte_carlo_profile,
 )
+from fastshuffle.personalized import (
+    PersonalizedProfile,
+    personalized_clone_profile,
+    personalized_exact_profile,
+    personalized_gdp_mu,
+    personalized_gdp_profile,
+    personalized_k_rr_profile,
+)
 from fastshuffle.planning import largest_epsilon0
 from fastshuffle.profile import DeltaWarning, PrivacyProfile, Validity
 from fastshuffle.randomizers import (
@@ -109,6 +117,7 @@ __all__ = [
     "MergedRows",
     "MessageConstants",
     "MonteCarloProfile",
+    "PersonalizedProfile",
     "PrivacyProfile",
     "Randomizer",
     "Regime",
@@ -158,6 +167,11 @@ __all__ = [
     "monte_carlo_profile",
     "optimized_local_hashing",
     "optimized_unary_encoding",
+    "personalized_clone_profile",
+    "personalized_exact_profile",
+    "personalized_gdp_mu",
+    "personalized_gdp_profile",
+    "personalized_k_rr_profile",
     "poisson_profile",
     "rappor",
     "regime",

@@ -7,12 +7,11 @@ import numpy as np
 
 from fastshuffle._kernels.binomial_groups import drop_certain_groups, mirror_groups
 from fastshuffle._kernels.divergence import window_divergence
-from fastshuffle._kernels.hockey_stick import epsilon_array, log_delta_array
-from fastshuffle._kernels.trade_off import type_two_error_array
-from fastshuffle._typing import Direction, FloatArray
+from fastshuffle._typing import Direction
 from fastshuffle._validation import POSITIVE, check_direction, check_real
 from fastshuffle.exact._experiment_profile import ExperimentProfile
-from fastshuffle.exact._pair import DIRECTION_CODE, FORWARD, REVERSE, log_bounds, pair_arrays
+from fastshuffle.exact._group_curves import GroupCurves
+from fastshuffle.exact._pair import FORWARD, REVERSE, pair_arrays
 from fastshuffle.experiment import ShuffleExperiment
 from fastshuffle.profile import Validity
 from fastshuffle.randomizers import MergedRows
@@ -22,7 +21,7 @@ _MOST_POINTS = 5_000_000
 
 
 @final
-class ExactProfile(ExperimentProfile):
+class ExactProfile(GroupCurves, ExperimentProfile):
     """The exact finite-n profile of an experiment with binary output; see `exact_profile`."""
 
     def __init__(self, experiment: ShuffleExperiment, merged: MergedRows) -> None:
@@ -57,38 +56,6 @@ class ExactProfile(ExperimentProfile):
             "definition of the hockey-stick divergence of the two histogram laws; exact likelihood "
             "ratio of A. Shvets, arXiv:2602.09029v3, sections 3 and 8"
         )
-
-    def _log_delta(self, epsilons: FloatArray, direction: Direction) -> FloatArray:
-        log_deltas = np.empty_like(epsilons)
-        code = DIRECTION_CODE[direction]
-        log_delta_array(epsilons, code, self._groups, self._pairs, log_deltas)
-        return log_deltas
-
-    def _log_bounds(
-        self, epsilons: FloatArray, direction: Direction
-    ) -> tuple[FloatArray, FloatArray]:
-        return log_bounds(lambda e: self._log_delta(e, direction), epsilons)
-
-    def _epsilon(self, log_deltas: FloatArray, direction: Direction) -> FloatArray:
-        epsilons = np.empty_like(log_deltas)
-        code = DIRECTION_CODE[direction]
-        epsilon_array(log_deltas, code, self._groups, self._pairs, epsilons)
-        return epsilons
-
-    def _trade_off(self, alphas: FloatArray, direction: Direction) -> FloatArray:
-        least = np.ones_like(alphas)
-        for code in self._codes(direction):
-            null, alternative = (
-                np.vstack((self._groups[code], self._own[code, user])) for user in (code, 1 - code)
-            )
-            errors = np.empty_like(alphas)
-            type_two_error_array(alphas, null, alternative, errors)
-            least = np.minimum(least, errors)
-        return least
-
-    @staticmethod
-    def _codes(direction: Direction) -> tuple[int, ...]:
-        return (FORWARD, REVERSE) if direction == "both" else (DIRECTION_CODE[direction],)
 
     def _renyi(self, order: float, code: int) -> float:
         loss = float(self._pairs[code, 3])

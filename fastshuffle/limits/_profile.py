@@ -11,26 +11,22 @@ from fastshuffle._typing import Direction, FloatArray, Side
 from fastshuffle.experiment import ShuffleExperiment
 from fastshuffle.profile import PrivacyProfile, Validity
 
-__all__ = ["LimitProfile"]
+__all__ = ["ApproximateProfile", "LimitProfile"]
 
 
 # Halvings of a bracket whose ends are positive doubles, with some to spare.
 _MOST_HALVINGS = 1200
 
 
-class LimitProfile(PrivacyProfile):
-    """The curve of a limit law in place of the exact one: an APPROXIMATION, no guarantee.
+class ApproximateProfile(PrivacyProfile):
+    """The curve of another pair of laws in place of the exact one: an APPROXIMATION, no guarantee.
 
-    The functions of `fastshuffle.limits` return it. A limit proves nothing about delta at a given
-    n, so ``bounds`` is the trivial (0, 1) unless the kind of limit says otherwise; ``delta``,
-    ``epsilon`` and ``trade_off`` belong to the curve of the limit law itself. ``region`` says where
-    that curve is meant to be near the exact one.
+    A limit proves nothing about delta at a given n, so ``bounds`` is the trivial (0, 1) unless the
+    kind of limit says otherwise; ``delta``, ``epsilon`` and ``trade_off`` belong to the curve of
+    the limit law itself. ``region`` says where that curve is meant to be near the exact one.
     """
 
-    def __init__(
-        self, experiment: ShuffleExperiment, *, method: str, source: str, region: str
-    ) -> None:
-        self._experiment = experiment
+    def __init__(self, *, method: str, source: str, region: str) -> None:
         self._method = method
         self._source = source
         self._region = region
@@ -42,16 +38,6 @@ class LimitProfile(PrivacyProfile):
     def _largest_loss(self, side: Side) -> float:  # noqa: ARG002 - a limit with finite losses says so
         """Return the largest privacy loss of the limit law: the curve is 0 from there on."""
         return math.inf
-
-    @property
-    def experiment(self) -> ShuffleExperiment:
-        """The experiment the profile belongs to."""
-        return self._experiment
-
-    @property
-    def n(self) -> int:
-        """Number of users, including the one who differs."""
-        return self._experiment.n
 
     @property
     def validity(self) -> Validity:
@@ -80,9 +66,6 @@ class LimitProfile(PrivacyProfile):
     def to_dict(self, **tables: Any) -> dict[str, Any]:
         """Return the profile in plain Python values, with its region; see `PrivacyProfile`."""
         return {**super().to_dict(**tables), "region": self._region}
-
-    def _setting(self) -> dict[str, Any]:
-        return self._experiment.to_dict()
 
     @staticmethod
     def _sides(direction: Direction) -> tuple[Side, ...]:
@@ -141,6 +124,32 @@ class LimitProfile(PrivacyProfile):
     def _trade_off(self, alphas: FloatArray, direction: Direction) -> FloatArray:
         loss = max(self._largest_loss(side) for side in self._sides("both"))
         return trade_off_below(self, alphas, direction, loss)
+
+
+class LimitProfile(ApproximateProfile):
+    """The curve of a limit law in place of the exact one of an experiment.
+
+    The functions of `fastshuffle.limits` return it. It is an APPROXIMATION, no guarantee.
+    """
+
+    def __init__(
+        self, experiment: ShuffleExperiment, *, method: str, source: str, region: str
+    ) -> None:
+        super().__init__(method=method, source=source, region=region)
+        self._experiment = experiment
+
+    @property
+    def experiment(self) -> ShuffleExperiment:
+        """The experiment the profile belongs to."""
+        return self._experiment
+
+    @property
+    def n(self) -> int:
+        """Number of users, including the one who differs."""
+        return self._experiment.n
+
+    def _setting(self) -> dict[str, Any]:
+        return self._experiment.to_dict()
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}, {self.validity}, of {self._experiment!r}>"

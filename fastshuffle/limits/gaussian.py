@@ -10,7 +10,7 @@ from fastshuffle._typing import Direction, FloatArray, Side
 from fastshuffle._validation import UnsupportedSettingError
 from fastshuffle.experiment import ShuffleExperiment, check_experiment
 from fastshuffle.limits._normal import log_gaussian_delta, log_mean_excess, log_upper_tail
-from fastshuffle.limits._profile import LimitProfile
+from fastshuffle.limits._profile import ApproximateProfile, LimitProfile
 from fastshuffle.limits.fisher import experiment_constant
 
 __all__ = ["GaussianProfile", "TangentProfile", "gaussian_profile", "tangent_profile"]
@@ -35,8 +35,29 @@ def _mu(experiment: ShuffleExperiment) -> float:
     return math.sqrt(constant / experiment.n * experiment.messages)
 
 
+class GaussianCurve(ApproximateProfile):
+    """The privacy curve of N(mu, 1) against N(0, 1); derived classes set ``_mu``."""
+
+    _mu: float
+
+    def _log_curve(self, epsilons: FloatArray, side: Side) -> FloatArray:  # noqa: ARG002 - symmetric
+        if self._mu == 0.0:
+            return np.full_like(epsilons, -math.inf)
+        return log_gaussian_delta(epsilons, np.full_like(epsilons, self._mu))
+
+    def _trade_off(self, alphas: FloatArray, direction: Direction) -> FloatArray:  # noqa: ARG002
+        errors = 1.0 - alphas
+        if self._mu == 0.0:
+            return errors
+        quantile = NormalDist().inv_cdf
+        inside = (alphas > 0.0) & (alphas < 1.0)
+        shifts = np.array([quantile(alpha) for alpha in alphas[inside].tolist()])
+        errors[inside] = np.exp(log_upper_tail(self._mu + shifts))
+        return errors
+
+
 @final
-class GaussianProfile(LimitProfile):
+class GaussianProfile(GaussianCurve, LimitProfile):
     """The privacy curve of N(mu, 1) against N(0, 1): an APPROXIMATION; see `gaussian_profile`."""
 
     def __init__(self, experiment: ShuffleExperiment, mu: float) -> None:
@@ -56,21 +77,6 @@ class GaussianProfile(LimitProfile):
     def mu(self) -> float:
         """The separation of the two normal laws, ``sqrt(m I / n)`` for m messages a user."""
         return self._mu
-
-    def _log_curve(self, epsilons: FloatArray, side: Side) -> FloatArray:  # noqa: ARG002 - symmetric
-        if self._mu == 0.0:
-            return np.full_like(epsilons, -math.inf)
-        return log_gaussian_delta(epsilons, np.full_like(epsilons, self._mu))
-
-    def _trade_off(self, alphas: FloatArray, direction: Direction) -> FloatArray:  # noqa: ARG002
-        errors = 1.0 - alphas
-        if self._mu == 0.0:
-            return errors
-        quantile = NormalDist().inv_cdf
-        inside = (alphas > 0.0) & (alphas < 1.0)
-        shifts = np.array([quantile(alpha) for alpha in alphas[inside].tolist()])
-        errors[inside] = np.exp(log_upper_tail(self._mu + shifts))
-        return errors
 
 
 @final
