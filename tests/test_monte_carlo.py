@@ -129,6 +129,44 @@ class TestAgainstExactValues:
                 low, high = exact.bounds(epsilon, direction=direction)
                 assert_near(profile, epsilon, direction, low, high)
 
+    @pytest.mark.parametrize(
+        ("rows", "others"),
+        [
+            # as many outputs as inputs, from a common part
+            ([[0.625 if x == y else 0.125 for y in range(4)] for x in range(4)], [2, 1, 2, 1]),
+            # fewer outputs than inputs
+            ([[x / 16, (10 - x) / 16, 0.375] for x in range(1, 7)], [1, 1, 1, 1, 1, 1]),
+            # zeros: a message that only some may send
+            (
+                [[0.5, 0.5, 0.0], [0.25, 0.25, 0.5], [0.5, 0.25, 0.25], [0.0, 0.5, 0.5]],
+                [2, 0, 2, 2],
+            ),
+        ],
+    )
+    def test_compositions_of_many_inputs(self, rows, others):
+        counts = {x: count for x, count in enumerate(others) if count}
+        law_q, law_p = histogram_pair([[Fraction(p) for p in row] for row in rows], counts, (0, 1))
+        n = 1 + sum(others)
+        experiment = fs.ShuffleExperiment(fs.Randomizer(rows), n, others=counts)
+        profile = estimate(experiment, 40_000, epsilons=[0.0, 0.1, 0.25])
+        for epsilon in (0.0, 0.1, 0.25):
+            factor = Fraction(math.exp(epsilon))
+            for direction, pair in (("forward", (law_p, law_q)), ("reverse", (law_q, law_p))):
+                exact = float(hockey_stick(*pair, factor))
+                assert_near(profile, epsilon, direction, exact, exact)
+
+    def test_a_small_delta_with_ten_inputs(self):
+        """The upper end is the common part of all rows, within a fifth of epsilon."""
+        k_rr = fs.k_randomized_response(2.0, 10)
+        n = 10**5
+        others = {x: n // 10 - (x == 9) for x in range(10)}
+        experiment = fs.ShuffleExperiment(k_rr, n, others=others)
+        profile = estimate(experiment, 6_000, target_delta=1e-8)
+        lower, upper = profile.epsilon_bounds(1e-8)
+        assert lower <= fs.gaussian_profile(experiment).epsilon(1e-8) * 1.01
+        assert upper <= fs.worst_case_profile(k_rr, n).epsilon(1e-8) * 1.002
+        assert upper < 1.25 * lower
+
     def test_a_target_at_several_inputs(self):
         """No half-space is proved here: the lower bound is sharp, the upper one wide, both hold."""
         binary = fs.Randomizer.from_probabilities([0.25, 0.5, 0.375, 0.75])

@@ -1,5 +1,6 @@
 """Privacy losses of histograms and the half-spaces that contain the large ones, by brute force."""
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -9,8 +10,9 @@ from numpy.testing import assert_allclose
 
 import fastshuffle as fs
 from fastshuffle._kernels.binomial_groups import log_mass
-from fastshuffle._kernels.label_ratio import arc, log_one_plus, solve_positive
+from fastshuffle._kernels.form_tilt import arc, log_one_plus, solve_positive
 from fastshuffle.monte_carlo.half_spaces import best_tilt, half_spaces
+from fastshuffle.monte_carlo.losses import ByCommonPart, ByLabels, ByOutputs, loss_method
 from fastshuffle.monte_carlo.pair import SIDES, PairLaws
 from tests.tolerances import DOZEN_ROUNDINGS, FEW_ROUNDINGS, KERNEL_SUM
 from validation.reference.exact import histogram_pair
@@ -23,6 +25,15 @@ ZEROS = (
     (0.5, 0.0, 0.5, 0.0),
     (0.0, 0.0, 0.5, 0.5),
 )
+# a common part and one output each, of which inputs 0 and 4 share one
+SHARED_OWN = (
+    (0.5, 0.125, 0.125, 0.25),
+    (0.25, 0.375, 0.125, 0.25),
+    (0.25, 0.125, 0.375, 0.25),
+    (0.25, 0.125, 0.125, 0.5),
+    (0.5, 0.125, 0.125, 0.25),
+)
+FOUR_ARY = tuple(tuple(0.625 if x == y else 0.125 for y in range(4)) for x in range(4))
 CASES = [
     (THREE, {0: 3, 1: 2}, (0, 1)),
     (THREE, {0: 5}, (0, 1)),
@@ -38,6 +49,8 @@ CASES = [
     (ZEROS, {0: 5}, (0, 1)),
     (ZEROS, {1: 1}, (0, 2)),
     (ZEROS, {0: 2, 2: 2, 3: 1}, (2, 3)),
+    (SHARED_OWN, {0: 1, 1: 1, 2: 1, 3: 1, 4: 1}, (1, 2)),
+    (FOUR_ARY, {0: 1, 1: 1, 2: 2, 3: 1}, (0, 1)),
     (((0.25, 0.5, 0.25), (0.75, 0.25, 0.0)), {0: 2, 1: 3}, (0, 1)),
     (((0.5, 0.5, 0.0), (0.25, 0.0, 0.75)), {0: 4, 1: 2}, (0, 1)),
     (((0.25, 0.5, 0.25), (0.0, 0.0, 1.0)), {0: 3, 1: 2}, (0, 1)),
@@ -84,6 +97,78 @@ def test_losses_of_all_histograms(rows, others, pair, side):
     assert np.abs(losses[zero]).max(initial=0.0) < KERNEL_SUM
     rest = ~infinite & ~zero
     assert_allclose(losses[rest], expected[rest], rtol=5 * KERNEL_SUM, atol=0)
+
+
+def loss_by_assignments(rows, senders, pair, histogram):
+    """Sum over who sent which of the messages, listed one by one; for few users only."""
+    messages = [y for y, count in enumerate(histogram) for _ in range(count)]
+    laws = []
+    for own in pair[::-1]:
+        held = [rows[x] for x in (*senders, own)]
+        orders = set(itertools.permutations(messages))
+        factors = (
+            math.prod(row[y] for row, y in zip(held, order, strict=True)) for order in orders
+        )
+        laws.append(math.fsum(factors))
+    return laws[0] / laws[1]
+
+
+@pytest.mark.parametrize(("outputs", "inputs"), [(6, 6), (7, 6), (6, 7)])
+def test_losses_with_many_variables(outputs, inputs):
+    """Of so many the transform is cut at a millionth of n**(-1/2)."""
+    rows = np.random.default_rng(9).dirichlet(np.ones(outputs), inputs)
+    laws = PairLaws(experiment_of(rows, dict.fromkeys(range(inputs), 1), (0, 1)), "forward")
+    assert isinstance(laws.method, ByLabels if inputs <= outputs else ByOutputs)
+    held = [row for _, row in laws.held]
+    rows = [laws.opposite.tolist(), laws.own.tolist(), *(row.tolist() for row in held)]
+    senders = range(2, 2 + inputs)
+    for start in ([1] * (inputs + 1), [2, 2, *[1] * (inputs - 3)], [inputs - 1, 1, 0, 1]):
+        histogram = (start + [0] * outputs)[:outputs]
+        histogram[-1] += inputs + 1 - sum(histogram)
+        losses = laws.losses(np.array([histogram], dtype=np.float64))
+        expected = loss_by_assignments(rows, senders, (0, 1), histogram)
+        assert_allclose(np.exp(losses[0]), expected, rtol=1e-6, atol=0)
+
+
+def test_ways_to_a_loss_agree_at_many_users():
+    """k-ary randomized response, 10**5 users over 4 inputs: labels, outputs, the common part."""
+    rng = np.random.default_rng(8)
+    k_rr = fs.k_randomized_response(1.0, 4).merged((0, 1, 2, 3)).rows
+    rows = np.ascontiguousarray(k_rr)
+    holders = np.array([40_000.0, 30_000.0, 20_000.0, 9_999.0])
+    weights = np.stack([rows[1], rows[0], rows[1] - rows[0]])
+    common = loss_method(weights, rows, holders)
+    assert isinstance(common, ByCommonPart)
+    mean = holders @ rows / holders.sum()
+    shares = np.ascontiguousarray(((holders / holders.sum())[:, np.newaxis] * rows / mean).T)
+    others = [
+        ByLabels(shares, holders, np.ascontiguousarray((weights / mean).T), 30.0),
+        ByOutputs(rows, holders, np.ascontiguousarray(weights.T), 30.0),
+    ]
+    histograms = sum(rng.multinomial(int(c), row, 5) for c, row in zip(holders, rows, strict=True))
+    histograms = 1.0 * histograms + rng.multinomial(1, rows[1], 5)
+    losses = common(histograms)
+    for other in others:
+        assert_allclose(np.expm1(other(histograms)), np.expm1(losses), rtol=1e-9, atol=0)
+
+
+def test_ten_inputs_of_k_ary_randomized_response_at_any_n():
+    k_rr = fs.k_randomized_response(2.0, 10)
+    for users in (1, 10**4, 2**40):
+        experiment = fs.ShuffleExperiment(
+            k_rr, 1 + 10 * users, others=dict.fromkeys(range(10), users), pair=(0, 1)
+        )
+        laws = PairLaws(experiment, "forward")
+        assert isinstance(laws.method, ByCommonPart)
+        histograms = np.full((3, 10), float(users))
+        histograms[0, 0] += 1.0
+        histograms[1, 1] += 1.0
+        histograms[2, 2] += 1.0
+        losses = laws.losses(histograms)
+        # the two inputs are exchanged between the first two, and equal in the third
+        assert_allclose(losses[0], -losses[1], rtol=1e-4, atol=0)
+        assert losses[1] > 0.0
+        assert abs(losses[2]) < 1e-9 * losses[1] + 1e-15
 
 
 @pytest.mark.parametrize("side", SIDES)
@@ -188,10 +273,10 @@ def test_solve_positive():
 
 
 class TestRefusals:
-    def test_too_many_inputs(self):
-        rows = np.random.default_rng(1).dirichlet(np.ones(4), 7)
-        experiment = experiment_of(rows, dict.fromkeys(range(7), 1), (0, 1))
-        with pytest.raises(ValueError, match="others must hold at most 5 inputs .* got 7 inputs"):
+    def test_too_many_inputs_and_outputs(self):
+        rows = np.random.default_rng(1).dirichlet(np.ones(9), 9)
+        experiment = experiment_of(rows, dict.fromkeys(range(9), 1), (0, 1))
+        with pytest.raises(ValueError, match="at most 7 inputs .* got 9 inputs and 9 groups"):
             PairLaws(experiment, "forward")
 
     def test_groups_beyond_what_numpy_draws(self):

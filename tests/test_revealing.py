@@ -40,6 +40,27 @@ def test_it_holds_the_sum_over_all_histograms(others, pair):
         assert lower * (1.0 - 1e-12) <= exact <= upper * (1.0 + 1e-12)
 
 
+def test_it_holds_where_messages_are_those_of_some_inputs_alone():
+    rng = np.random.default_rng(4)
+    for _ in range(12):
+        rows = rng.integers(0, 5, (4, 3)) + np.eye(3, dtype=int)[rng.integers(0, 3, 4)]
+        rows = (rows / rows.sum(axis=1, keepdims=True)).tolist()
+        others = sorted(rng.integers(0, 4, 4).tolist())
+        counts = {x: others.count(x) for x in set(others)}
+        e = fs.ShuffleExperiment(fs.Randomizer(rows), 5, others=counts, pair=(0, 1))
+        for epsilon in EPSILONS:
+            lower, upper = fs.revealing_profile(e).bounds(epsilon, direction="forward")
+            exact = brute_force(rows, 5, others, (0, 1), epsilon)
+            assert lower * (1.0 - 1e-12) <= exact <= upper * (1.0 + 1e-12)
+
+
+def test_the_common_part_of_many_inputs_hides_more_than_one_of_them():
+    krr = fs.k_randomized_response(2.0, 8)
+    e = fs.ShuffleExperiment(krr, 10**6, others={x: 125_000 - (x == 7) for x in range(8)})
+    blanket = fs.blanket_profile(krr, 10**6).epsilon(1e-8)
+    assert fs.revealing_profile(e).epsilon(1e-8) <= blanket * (1.0 + 1e-9)
+
+
 @pytest.mark.parametrize("k", [100, 500, 900])
 @pytest.mark.parametrize("direction", ["forward", "reverse", "both"])
 def test_it_holds_the_exact_profile_of_a_mixed_composition(k, direction):

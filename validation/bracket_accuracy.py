@@ -15,9 +15,9 @@ import numpy as np
 from mpmath import mp, mpf
 
 from fastshuffle import Randomizer, ShuffleExperiment, exact_profile
-from fastshuffle._kernels.label_ratio import fill_log_ratios
 from fastshuffle._positive_part.lattice import refined_on_grid
 from fastshuffle._positive_part.terms import Terms, tilt_to_zero
+from fastshuffle.monte_carlo.losses import loss_method
 from validation.accuracy import AccuracyRow
 from validation.limit_accuracy import Measure, Quantity, measure_quantities
 from validation.reference.homogeneous import background_deltas
@@ -32,6 +32,8 @@ HISTOGRAMS = "sum over histograms"
 _DIGITS = 40
 # Probabilities are multiples of 2**-_BITS: doubles that sum to exactly 1.
 _BITS = 40
+# Draws laws of the messages of so many inputs, in units of 2**-_BITS.
+LawDraw = Callable[[np.random.Generator, int], list[list[int]]]
 # Rounding that widens a bracket beyond rtol.
 _ROUNDING = 2e-10
 
@@ -149,24 +151,36 @@ def _loss(
     pair: tuple[list[int], list[int]],
     histogram: Sequence[int],
 ) -> float:
-    """Return what the kernel makes of a histogram, others at some laws and the pair's own."""
-    labels = np.array(counts, dtype=np.float64)
-    joint = (labels / labels.sum())[:, np.newaxis] * np.array(_in_doubles(laws))
-    mean = joint.sum(axis=0)
+    """Return what the package makes of a histogram, others at some laws and the pair's own."""
     null, alternative = np.array(_in_doubles(pair))
-    ratios = np.stack([alternative, null, alternative - null]) / mean
-    shares, losses = np.ascontiguousarray((joint / mean).T), np.empty(1)
-    counted = np.array([histogram], dtype=np.float64)
-    fill_log_ratios(counted, shares, labels, np.ascontiguousarray(ratios.T), losses)
-    return float(losses[0])
+    weights = np.stack([alternative, null, alternative - null])
+    holders = np.array(counts, dtype=np.float64)
+    losses = loss_method(weights, np.array(_in_doubles(laws)), holders)
+    return float(losses(np.array([histogram], dtype=np.float64))[0])
 
 
-def _loss_error(inputs: int, most_users: int) -> Measure:
+def _draw_common_part(rng: np.random.Generator, rows: int) -> list[list[int]]:
+    """Draw laws that exceed a common part in one output each, as many outputs as laws."""
+    common = np.array(_draw_rows(rng, 1, rows)[0]) >> int(rng.integers(1, 4))
+    own = 2**_BITS - int(common.sum())
+    return [[int(x) + own * (y == row) for y, x in enumerate(common)] for row in range(rows)]
+
+
+def _some_outputs(rng: np.random.Generator, inputs: int) -> list[list[int]]:
+    return _draw_rows(rng, inputs, int(rng.integers(3, 6)))
+
+
+def _three_outputs(rng: np.random.Generator, inputs: int) -> list[list[int]]:
+    return _draw_rows(rng, inputs, 3)
+
+
+def _loss_error(inputs: int, most_users: int, draw_laws: LawDraw) -> Measure:
     """Return the measure of the loss of a histogram, others at so many inputs."""
 
     def measure(rng: np.random.Generator) -> float | None:
-        outputs = int(rng.integers(3, 6))
-        null, alternative, *laws = _draw_rows(rng, inputs + 2, outputs)
+        laws = draw_laws(rng, inputs)
+        outputs = len(laws[0])
+        null, alternative = _draw_rows(rng, 2, outputs)
         n = int(rng.integers(inputs + 1, most_users + 1))
         counts = [int(x) for x in 1 + rng.multinomial(n - 1 - inputs, [1.0 / inputs] * inputs)]
         senders = [*counts, 1]
@@ -198,14 +212,18 @@ QUANTITIES = (
              60, 4, _grid_error(3, 60)),
     Quantity("mean of a positive part on a grid", "all", "5 values, n <= 16", RTOL + _ROUNDING,
              40, 2, _grid_error(5, 16)),
-    Quantity("privacy loss of a histogram", "all", "others at 2 inputs, n <= 60", 1e-13, 200, 20,
-             _loss_error(2, 60)),
-    Quantity("privacy loss of a histogram", "all", "others at 3 inputs, n <= 30", 1e-13, 60, 4,
-             _loss_error(3, 30)),
-    Quantity("privacy loss of a histogram", "all", "others at 4 inputs, n <= 20", 1e-13, 30, 2,
-             _loss_error(4, 20)),
-    Quantity("privacy loss of a histogram", "all", "others at 5 inputs, n <= 16", 1e-13, 20, 1,
-             _loss_error(5, 16)),
+    Quantity("privacy loss of a histogram", "by labels", "others at 2 inputs, n <= 60", 1e-13, 200,
+             20, _loss_error(2, 60, _some_outputs)),
+    Quantity("privacy loss of a histogram", "by labels", "others at 3 inputs, n <= 30", 1e-13, 60,
+             4, _loss_error(3, 30, _some_outputs)),
+    Quantity("privacy loss of a histogram", "by outputs", "others at 4 inputs, n <= 20", 1e-13, 60,
+             4, _loss_error(4, 20, _three_outputs)),
+    Quantity("privacy loss of a histogram", "by outputs", "others at 5 inputs, n <= 16", 1e-13, 40,
+             2, _loss_error(5, 16, _three_outputs)),
+    Quantity("privacy loss of a histogram", "common part", "others at 4 inputs, n <= 20", 1e-13,
+             40, 4, _loss_error(4, 20, _draw_common_part)),
+    Quantity("privacy loss of a histogram", "common part", "others at 5 inputs, n <= 16", 1e-13,
+             20, 2, _loss_error(5, 16, _draw_common_part)),
 )  # fmt: skip
 
 

@@ -7,6 +7,8 @@ import numpy as np
 
 from fastshuffle._positive_part import Bracket
 from fastshuffle._validation import RELATIVE_TOLERANCE, check_real
+from fastshuffle.bounds.blanket import BLANKET_SOURCE
+from fastshuffle.bounds.largest import HomogeneousLaw
 from fastshuffle.bracket import BracketProfile, Curve
 from fastshuffle.exact.binary import ExactProfile
 from fastshuffle.exact.homogeneous import homogeneous_law
@@ -46,20 +48,27 @@ def revealing_profile(experiment: ShuffleExperiment, *, rtol: float = 1e-3) -> B
     Notes
     -----
     *Above.* Revealing users' messages is the reverse of post-processing, so it only raises delta.
-    If m others hold z, revealing all but theirs leaves m + 1 users against a background of z
-    alone; the smallest of these bounds over the inputs z that occur is taken.
+    With the holders of some inputs S hidden, and of their messages those that are drawn from the
+    common part ``min_{z in S} W_z`` of their rows, a homogeneous background is left for the user
+    who differs, whose own row need not share it: for a single input of m holders, m + 1 users
+    against a background of that input alone; for all inputs the privacy blanket of those that
+    occur. Single inputs and the most frequent 2, 3, ... of them are tried, and the smallest bound
+    is taken.
 
     *Below.* Merging the outputs into two groups is a post-processing, and the profile of two
     groups is exact at any composition. Groups of the outputs with the largest losses are tried, 16
     at most. Continuous noise has no such list of outputs: its lower end is 0.
 
-    **Cost**: that of `exact_profile` with the others at one input, for each input that occurs.
+    **Cost**: that of `exact_profile` with the others at one input, twice for each input that
+    occurs.
 
     References
     ----------
     .. [1] B. Balle, G. Barthe, M. Gaboardi, "Privacy Amplification by Subsampling: Tight Analyses
        via Couplings and Divergences", arXiv:1807.01647v2 (post-processing of the hockey-stick
        divergence).
+    .. [2] B. Balle, J. Bell, A. Gascon, K. Nissim, "The Privacy Blanket of the Shuffle Model",
+       CRYPTO 2019, arXiv:1903.02837v2 (messages outside the blanket revealed).
 
     Examples
     --------
@@ -68,7 +77,7 @@ def revealing_profile(experiment: ShuffleExperiment, *, rtol: float = 1e-3) -> B
     >>> e = fs.ShuffleExperiment(krr, 10**6, others={x: 125_000 - (x == 7) for x in range(8)})
     >>> lower, upper = fs.revealing_profile(e).bounds(0.005)
     >>> print(f"{lower:.0e} {upper:.0e}")
-    2e-07 4e-04
+    2e-07 2e-05
     """
     check_experiment(experiment)
     tolerance = check_real("rtol", rtol, RELATIVE_TOLERANCE)
@@ -82,12 +91,12 @@ def revealing_profile(experiment: ShuffleExperiment, *, rtol: float = 1e-3) -> B
         n=experiment.n,
         validity=Validity.UPPER_BOUND,
         method=(
-            "messages of all but the users of one input revealed above, outputs merged into two "
-            "groups below"
+            "messages outside the common part of some of the others' rows revealed above, outputs "
+            "merged into two groups below"
         ),
         source=(
             "post-processing of the hockey-stick divergence: B. Balle, G. Barthe, M. Gaboardi, "
-            "arXiv:1807.01647v2"
+            f"arXiv:1807.01647v2; {BLANKET_SOURCE}"
         ),
         setting=experiment.to_dict(),
     )
@@ -100,10 +109,7 @@ def _curve(
     direction: Literal["forward", "reverse"],
     rtol: float,
 ) -> Curve:
-    laws = [
-        homogeneous_law(experiment.randomizer, *pair, z).among(count + 1).curve(rtol)
-        for z, count in (experiment.others or {pair[0]: 0}).items()
-    ]
+    laws = hidden_curves(experiment, pair, rtol)
 
     def log_bracket(epsilon: float) -> Bracket:
         upper = min(law.at(epsilon).upper for law in laws)
@@ -114,6 +120,33 @@ def _curve(
         return Bracket(lower, upper)
 
     return Curve(log_bracket, max(law.loss for law in laws), rtol)
+
+
+def hidden_curves(experiment: ShuffleExperiment, pair: tuple[int, int], rtol: float) -> list[Curve]:
+    """Return upper bounds on the divergence of P from Q: each hides the messages of some others.
+
+    The differing user holds a under Q and b under P for the pair (a, b).
+    """
+    randomizer = experiment.randomizer
+    others = experiment.others or {pair[0]: 0}
+    curves = [
+        homogeneous_law(randomizer, *pair, z).among(count + 1).curve(rtol)
+        for z, count in others.items()
+    ]
+    if len(others) == 1 or isinstance(randomizer, ContinuousNoise):
+        return curves
+    frequent = sorted(others, key=lambda z: -others[z])
+    merged = randomizer.merged((*pair, *frequent))
+    null, alternative, *rows = merged.rows
+    losses, loss = merged.log_ratios[1], float(merged.log_ratios[1].max())
+    background, hidden = rows[0], others[frequent[0]]
+    for first, (z, row) in enumerate(zip(frequent[1:], rows[1:], strict=True), start=1):
+        background, hidden = np.minimum(background, row), hidden + others[z]
+        # of terms >= 0, where 1 - background.sum() cancels
+        revealed = max(float((held - background).sum()) for held in rows[: first + 1])
+        law = HomogeneousLaw(background, alternative, null, revealed, loss, losses)
+        curves.append(law.among(hidden + 1).curve(rtol))
+    return curves
 
 
 def _merged_profiles(experiment: ShuffleExperiment) -> list[ExactProfile]:

@@ -4,9 +4,10 @@ The samples come from the mixture of the tilts, each the best one for the losses
 (`fastshuffle.monte_carlo.half_spaces`), and are weighted against the whole mixture. Where the
 half-spaces are proved, so is a bound of the size of delta on every weighted term. Where they are
 only likely, the first tilt is none, so that a term is at most the number of tilts: that is enough
-for bounds on large deltas, and what lies above small ones is a delta of fewer users. For revealing
-the messages of those who hold other inputs leaves an experiment with proved half-spaces, and the
-largest term of its tilt, a Chernoff bound, is above its delta and that of the whole.
+for bounds on large deltas. What lies above small ones is proved without samples: the bounds of
+`fastshuffle.exact.revealing`, which hide the messages of some of the others in their common part,
+and, where some hold the inputs of the pair, the largest term of the tilt for them alone, a Chernoff
+bound of a delta of fewer users.
 
 Any two machines build the same ladder, since nothing here depends on the caller's random numbers.
 """
@@ -19,7 +20,8 @@ from typing import Any, Self
 import numpy as np
 
 from fastshuffle._typing import FloatArray
-from fastshuffle.monte_carlo.drawing import batch_size, draw, pilot_generator
+from fastshuffle.exact.revealing import hidden_curves
+from fastshuffle.monte_carlo.drawing import draw, pilot_generator, pilot_size
 from fastshuffle.monte_carlo.half_spaces import half_spaces, tilt_at
 from fastshuffle.monte_carlo.pair import PairLaws
 
@@ -31,13 +33,13 @@ _MARGIN = 3.0
 _GRID = 64
 # The epsilons at which ceilings are found.
 _CEILINGS = 32
+_CEILING_RTOL = 1e-2
 _FARTHEST = 300.0
 _NEAREST = 1e-9
 # Units are at most this far below the target, so that no term overflows.
 _MOST_BELOW = 30.0
 _MOST_STEPS_TO_LEVEL = 60
 _DEFAULT_LOG_DELTA = math.log(1e-6)
-_PILOT = 2048
 # Stands for a ceiling of 0: below every delta that can be aimed at.
 _LEAST_CEILING = -800.0
 
@@ -138,6 +140,45 @@ class _Levels:
         return np.interp(-levels, -values, epsilons).tolist()
 
 
+class _Ceiling:
+    """Proved bounds on delta that need no samples, because some messages are revealed."""
+
+    def __init__(self, laws: PairLaws) -> None:
+        a, b = laws.experiment.pair if laws.side == "forward" else laws.experiment.pair[::-1]
+        self._curves = hidden_curves(laws.experiment, (a, b), _CEILING_RTOL)
+        self._of_pair = laws.of_pair()
+
+    def beyond(self, level: float, end: float) -> FloatArray:
+        """Return epsilons beyond the end, up to where some bound is at the level."""
+        ends = [curve.epsilon(level - 0.1) for curve in self._curves]
+        if self._of_pair is not None and not self._of_pair.trivial:
+            ends.append(_Levels(self._of_pair).epsilon(level - 0.1))
+        nearest = min((e for e in ends if e > end), default=end)
+        if not end < nearest < math.inf:
+            return np.empty(0)
+        return np.linspace(end, nearest, _CEILINGS // 2 + 1)[1:]
+
+    def over(self, grid: FloatArray) -> FloatArray:
+        """Return the log of a bound on delta at each epsilon, found at some of them."""
+        ceilings = np.zeros(len(grid))
+        some = np.linspace(0, len(grid) - 1, _CEILINGS).astype(int)
+        last = np.arange(max(0, len(grid) - _CEILINGS), len(grid))
+        for at in np.union1d(some, last).tolist():
+            epsilon = float(grid[at])
+            bounds = [ceilings[at], *(curve.at(epsilon).upper for curve in self._curves)]
+            if self._of_pair is not None:
+                bounds.append(self._chernoff(self._of_pair, epsilon))
+            ceilings[at:] = max(min(bounds), _LEAST_CEILING)
+        return ceilings
+
+    @staticmethod
+    def _chernoff(part: PairLaws, epsilon: float) -> float:
+        clear = float(part.clear(np.array([epsilon]))[0])
+        if not part.trivial and epsilon < part.drawn_loss:
+            clear += part.share * math.exp(min(0.0, tilt_at(part, epsilon).log_bound))
+        return math.log(clear) if clear > 0.0 else _LEAST_CEILING
+
+
 def _nearest_to(loss: float) -> float:
     """Return the largest epsilon that is told apart from a loss, whose rounding is far smaller."""
     return loss * (1.0 - _NEAREST)
@@ -165,7 +206,7 @@ def take_aim(
     if not proved and not targeted:
         grid = _grid(laws, epsilons, _largest_drawn(laws), ())
         plain = _plain_limits(laws, grid)
-        return Aim(grid, plain, plain, np.zeros(len(grid)), no_tilt, float(grid[-1]))
+        return Aim(grid, plain, plain, _Ceiling(laws).over(grid), no_tilt, float(grid[-1]))
     if not targeted and epsilons is not None:
         target_epsilon = float(epsilons.max(initial=0.0))
     levels = _Levels(laws)
@@ -180,9 +221,9 @@ def take_aim(
     inner = levels.between(np.linspace(top, bottom, steps)[1:-1])
     ladder = sorted({0.0, *inner, target})
     grid = _grid(laws, epsilons, max(end, target), ladder[-2:])
-    parts = [] if proved else laws.revealed()
-    if not proved and epsilons is None:
-        grid = np.append(grid, _beyond(parts, bottom, float(grid[-1])))
+    ceiling = None if proved else _Ceiling(laws)
+    if ceiling is not None and epsilons is None:
+        grid = np.append(grid, ceiling.beyond(bottom, float(grid[-1])))
     log_size = math.log(len(ladder))
     log_units = np.full(len(grid), math.inf) if proved else _plain_limits(laws, grid) + log_size
     log_limits = log_units.copy()
@@ -199,7 +240,8 @@ def take_aim(
         log_limits = log_units
     else:  # a likely bound may be far too small
         log_units = np.maximum(log_units, min(bottom, top) - _MOST_BELOW)
-    return Aim(grid, log_units, log_limits, _ceilings(parts, grid), np.array(rows), target)
+    log_ceilings = np.zeros(len(grid)) if ceiling is None else ceiling.over(grid)
+    return Aim(grid, log_units, log_limits, log_ceilings, np.array(rows), target)
 
 
 def _plain_limits(laws: PairLaws, grid: FloatArray) -> FloatArray:
@@ -209,34 +251,11 @@ def _plain_limits(laws: PairLaws, grid: FloatArray) -> FloatArray:
 
 def _largest_drawn(laws: PairLaws) -> float:
     """Return an epsilon that few samples of P exceed, if any."""
-    size = min(_PILOT, batch_size(laws))
-    histograms = draw(laws, np.zeros(len(laws.own)), size, pilot_generator())
+    no_tilt = np.zeros(len(laws.own))
+    histograms = draw(laws, no_tilt, pilot_size(laws), pilot_generator())
     losses = laws.losses(histograms)
     largest = float(losses[np.isfinite(losses)].max(initial=0.0))
     return min(1.5 * largest, laws.drawn_loss) if largest > 0.0 else min(laws.drawn_loss, 1.0)
-
-
-def _beyond(parts: list[PairLaws], level: float, end: float) -> FloatArray:
-    """Return epsilons beyond the end, up to where some bound with fewer users is at the level."""
-    ends = [_Levels(part).epsilon(level - 0.1) for part in parts if not part.trivial]
-    nearest = min((e for e in ends if e > end), default=end)
-    return np.linspace(end, nearest, _CEILINGS // 2 + 1)[1:] if nearest > end else np.empty(0)
-
-
-def _ceilings(parts: list[PairLaws], grid: FloatArray) -> FloatArray:
-    """Return the log of a bound on delta at each epsilon, from experiments of fewer users."""
-    ceilings = np.zeros(len(grid))
-    some = np.linspace(0, len(grid) - 1, _CEILINGS).astype(int)
-    last = np.arange(max(0, len(grid) - _CEILINGS), len(grid))
-    for at in np.union1d(some, last).tolist() if parts else ():
-        bounds = [ceilings[at]]
-        for part in parts:
-            clear = float(part.clear(grid[at : at + 1])[0])
-            if not part.trivial and grid[at] < part.drawn_loss:
-                clear += part.share * math.exp(min(0.0, tilt_at(part, float(grid[at])).log_bound))
-            bounds.append(math.log(clear) if clear > 0.0 else _LEAST_CEILING)
-        ceilings[at:] = min(bounds)
-    return ceilings
 
 
 def _grid(

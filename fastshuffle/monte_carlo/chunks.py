@@ -9,14 +9,13 @@ import numpy as np
 from fastshuffle._kernels.weighted_tails import add_to_cells
 from fastshuffle._typing import FloatArray, Side
 from fastshuffle.monte_carlo.aim import Aim
-from fastshuffle.monte_carlo.drawing import batch_size, draw, pilot_generator
+from fastshuffle.monte_carlo.drawing import batch_size, draw, pilot_generator, pilot_size
 from fastshuffle.monte_carlo.pair import SIDES, PairLaws
 
-# Histograms a chunk, half of them for either direction.
+# Histograms a chunk, half of them for either direction; fewer where their losses take long.
 CHUNK = 2**16
-# Histograms of the pilot, and fewer where they have many outputs.
-_PILOT = 2048
-_PILOT_COUNTS = 2**21
+_LEAST_CHUNK = 2**8
+_CHUNK_TERMS = 2.0**26
 _COLUMNS = 5
 # Sums are whole numbers of 2**-80 of their unit, so that they add up to the same in any order.
 _FRACTION_BITS = 80
@@ -117,6 +116,12 @@ def moments(aim: Aim, cells: FloatArray) -> Moments:
     return Moments(terms, squares)
 
 
+def chunk_size(tasks: dict[Side, Task]) -> int:
+    """Return how many histograms a chunk has, the same on every machine."""
+    cost = max(task.laws.method.cost for task in tasks.values())
+    return max(_LEAST_CHUNK, min(CHUNK, int(_CHUNK_TERMS / cost)))
+
+
 def draw_cells(task: Task, size: int, rng: np.random.Generator) -> FloatArray:
     """Return the cells of some samples of one direction."""
     laws, aim = task
@@ -144,7 +149,7 @@ def draw_cells(task: Task, size: int, rng: np.random.Generator) -> FloatArray:
 
 def pilot_deviations(task: Task) -> FloatArray:
     """Return roughly the standard deviation of the terms at each epsilon, from a fixed pilot."""
-    size = min(_PILOT, max(64, _PILOT_COUNTS // len(task.laws.own)))
+    size = pilot_size(task.laws)
     found = moments(task.aim, draw_cells(task, size, pilot_generator()))
     mean = found.terms / size
     return np.sqrt(np.maximum(found.squares / size - mean * mean, 1.0 / size**2))

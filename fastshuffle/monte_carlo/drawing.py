@@ -7,6 +7,11 @@ from fastshuffle.monte_carlo.pair import PairLaws
 
 # Counts held at a time.
 _MOST_COUNTS = 2**19
+# Histograms of a pilot, and fewer where they have many outputs or their losses take long.
+_PILOT = 2048
+_LEAST_PILOT = 64
+_PILOT_COUNTS = 2**21
+_PILOT_TERMS = 2.0**23
 
 
 def pilot_generator() -> np.random.Generator:
@@ -49,3 +54,9 @@ def draw(laws: PairLaws, exponents: FloatArray, size: int, rng: np.random.Genera
 def batch_size(laws: PairLaws) -> int:
     """Return how many histograms are held at a time, whatever the number of outputs."""
     return max(1, _MOST_COUNTS // len(laws.own))
+
+
+def pilot_size(laws: PairLaws) -> int:
+    """Return how many histograms a pilot draws."""
+    size = min(_PILOT_COUNTS // len(laws.own), int(_PILOT_TERMS / laws.method.cost))
+    return max(_LEAST_PILOT, min(_PILOT, size))

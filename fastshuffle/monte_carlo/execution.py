@@ -9,21 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from fastshuffle.monte_carlo.chunks import CHUNK
-
 Progress = Callable[[int, int], object]
 
 # How often Dask gives a chunk to another worker after losing one.
 _RETRIES = 10
 
 
-def spawned(total: int, rng: np.random.Generator) -> Iterator[tuple[int, int, np.random.Generator]]:
+def spawned(
+    total: int, chunk: int, rng: np.random.Generator
+) -> Iterator[tuple[int, int, np.random.Generator]]:
     """Yield the key, the size and the generator of every chunk; the key is its first number."""
-    for _ in range(math.ceil(total / CHUNK)):
+    for _ in range(math.ceil(total / chunk)):
         (child,) = rng.spawn(1)
         key = int(child.integers(2**64, dtype=np.uint64))
-        yield key, min(CHUNK, total), child
-        total -= CHUNK
+        yield key, min(chunk, total), child
+        total -= chunk
 
 
 @contextmanager

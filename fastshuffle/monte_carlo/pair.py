@@ -2,20 +2,19 @@
 
 import numpy as np
 
-from fastshuffle._kernels.label_ratio import fill_log_ratios
-from fastshuffle._kernels.likelihood_table import fill_log_masses
 from fastshuffle._typing import FloatArray, Side
 from fastshuffle._validation import UnsupportedSettingError
 from fastshuffle.exact.homogeneous import require_no_underflow
 from fastshuffle.experiment import ShuffleExperiment
+from fastshuffle.monte_carlo.losses import loss_method
 
 SIDES: tuple[Side, Side] = ("forward", "reverse")
 
 # numpy's rejection sampler of a binomial takes its last decision by a difference of numbers of size
 # n in the exponent of an acceptance probability: beyond this the rounding of it is above 0.06.
 LARGEST_GROUP = 2**48
-# The nodes of a Fourier transform in four variables: some hundred thousand a histogram.
-_MOST_LABELS = 5
+# A loss of more terms takes longer than finding the histogram among others.
+_MANY_TERMS = 300.0
 
 
 class PairLaws:
@@ -24,13 +23,15 @@ class PairLaws:
     Parameters
     ----------
     experiment : ShuffleExperiment
-        Some other users, at most 2**48 of them at one input, of at most 5 inputs with different
-        rows unless the outputs form 2 groups.
+        Some other users, at most 2**48 of them at one input, in a composition whose losses can be
+        found (`fastshuffle.monte_carlo.losses`).
     side : {"forward", "reverse"}
         Reverse exchanges P and Q.
 
     Attributes
     ----------
+    experiment, side
+        As given.
     n : int
         Number of messages.
     loss : float
@@ -46,6 +47,10 @@ class PairLaws:
         The same for the other users alone; laws that agree are one.
     own, opposite : array
         The rows of the differing user under P and under Q, over the outputs that are drawn.
+    method : LossMethod
+        What finds the losses.
+    ratios : array, shape (n_outputs, 2)
+        The rows of the differing user under P and Q over the mean row of the others.
     """
 
     def __init__(self, experiment: ShuffleExperiment, side: Side) -> None:
@@ -53,7 +58,7 @@ class PairLaws:
         inputs = list(experiment.others)
         merged = experiment.randomizer.merged((a, b, *inputs))
         require_no_underflow(experiment.randomizer, merged)
-        self._experiment, self._side = experiment, side
+        self.experiment, self.side = experiment, side
         self.n = experiment.n
         self.loss = float(merged.log_ratios[1].max())
         inside = merged.rows[2:].any(axis=0)
@@ -69,11 +74,14 @@ class PairLaws:
         self.held = [
             (int(total), row) for total, row in zip(totals.tolist(), different, strict=True)
         ]
-        _require_feasible(self.held, len(order))
+        _require_drawable(self.held)
         whole = inside.all() or len(self.held) == 1
         self.share = 1.0 if whole else float(self.own.sum())
         self.groups = self._groups()
-        self._shares, self._labels, self._ratios = self._label_tables(merged.log_ratios[1, order])
+        weights = np.stack([self.own, self.opposite, self._gap(merged.log_ratios[1, order])])
+        holders = np.array([count for count, _ in self.held], dtype=np.float64)
+        self.method = loss_method(weights, different, holders)
+        self.ratios = (weights[:2] / (holders @ different / holders.sum())).T
 
     def _groups(self) -> list[tuple[int, FloatArray]]:
         if self.share == 0.0:
@@ -89,41 +97,23 @@ class PairLaws:
             ]
         return [*self.held, (1, own)]
 
-    def _label_tables(self, losses: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        labels = np.array([count for count, _ in self.held], dtype=np.float64)
-        joint = (labels / labels.sum())[:, np.newaxis] * np.array([row for _, row in self.held])
-        mean = joint.sum(axis=0)
+    def _gap(self, losses: FloatArray) -> FloatArray:
+        """Return the difference of the two rows of the differing user, from their log ratios."""
         larger = np.maximum(self.own, self.opposite)
-        difference = np.copysign(-larger * np.expm1(-np.abs(losses)), losses)
-        ratios = np.stack([self.own, self.opposite, difference]) / mean
-        return np.ascontiguousarray((joint / mean).T), labels, np.ascontiguousarray(ratios.T)
+        return np.copysign(-larger * np.expm1(-np.abs(losses)), losses)
 
-    def revealed(self) -> "list[PairLaws]":
-        """Return the laws when the messages of all but the holders of some inputs are revealed.
+    def of_pair(self) -> "PairLaws | None":
+        """Return the laws with the messages of all revealed but the holders of the pair's inputs.
 
-        Those whose messages stay hidden hold a single input, or the two inputs of the pair. By
-        post-processing each has a delta no smaller than that of the whole.
+        By post-processing their delta is no smaller; None if both inputs do not occur.
         """
-        others = self._experiment.others
-        of_pair = {x: count for x, count in others.items() if x in self._experiment.pair}
-        parts = [{x: count} for x, count in others.items()] + [of_pair] * (len(of_pair) > 1)
-        return [
-            PairLaws(
-                ShuffleExperiment(
-                    self._experiment.randomizer,
-                    1 + sum(part.values()),
-                    others=part,
-                    pair=self._experiment.pair,
-                ),
-                self._side,
-            )
-            for part in parts
-        ]
-
-    @property
-    def ratios(self) -> FloatArray:
-        """The rows of the differing user under P and Q over the mean row of the others."""
-        return self._ratios[:, :2]
+        others, pair = self.experiment.others, self.experiment.pair
+        held = {x: others[x] for x in pair if x in others}
+        if len(held) < 2:
+            return None
+        n = 1 + sum(held.values())
+        experiment = ShuffleExperiment(self.experiment.randomizer, n, others=held, pair=pair)
+        return PairLaws(experiment, self.side)
 
     @property
     def trivial(self) -> bool:
@@ -146,42 +136,20 @@ class PairLaws:
         """
         if len(self.held) > 1:
             return np.ones(len(histograms))
-        return histograms @ np.ascontiguousarray(self._ratios[:, 0]) / self.n
+        return histograms @ np.ascontiguousarray(self.ratios[:, 0]) / self.n
 
     def losses(self, histograms: FloatArray) -> FloatArray:
         """Return the privacy loss of each histogram, a row of counts over the drawn outputs."""
-        if len(self._labels) > 2 and histograms.shape[1] == 2:
-            return self._binary_losses(histograms)
-        losses = np.empty(len(histograms))
-        fill_log_ratios(histograms, self._shares, self._labels, self._ratios, losses)
-        return losses
-
-    def _binary_losses(self, histograms: FloatArray) -> FloatArray:
-        counts, place = np.unique(histograms[:, 1], return_inverse=True)
-        with np.errstate(divide="ignore"):
-            groups = np.array(
-                [[count, row[1], row[0], *np.log(row[::-1])] for count, row in self.held]
-            )
-            masses = np.empty((2, len(counts)))
-            fill_log_masses(counts, groups, masses[0])
-            fill_log_masses(counts - 1.0, groups, masses[1])
-            laws = [
-                np.logaddexp(np.log(row[0]) + masses[0], np.log(row[1]) + masses[1])
-                for row in (self.opposite, self.own)
-            ]
-        with np.errstate(invalid="ignore"):
-            return (laws[1] - laws[0])[place.ravel()]
+        if self.method.cost < _MANY_TERMS:
+            return self.method(histograms)
+        different, place = np.unique(histograms, axis=0, return_inverse=True)
+        return self.method(different)[place.ravel()]
 
 
-def _require_feasible(held: list[tuple[int, FloatArray]], n_outputs: int) -> None:
+def _require_drawable(held: list[tuple[int, FloatArray]]) -> None:
     largest = max(count for count, _ in held)
     if largest > LARGEST_GROUP:
         raise UnsupportedSettingError(
             f"others must hold each input at most 2**48 times for a simulation, got {largest}; "
             "numpy draws no exact binomial counts beyond"
-        )
-    if len(held) > _MOST_LABELS and n_outputs > 2:
-        raise UnsupportedSettingError(
-            f"others must hold at most {_MOST_LABELS} inputs with different rows, or the outputs "
-            f"form 2 groups, got {len(held)} inputs and {n_outputs} groups"
         )

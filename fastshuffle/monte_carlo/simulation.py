@@ -21,7 +21,7 @@ from fastshuffle._validation import (
 from fastshuffle.experiment import ShuffleExperiment, check_experiment
 from fastshuffle.monte_carlo.aim import Aim, take_aim
 from fastshuffle.monte_carlo.band import Band
-from fastshuffle.monte_carlo.chunks import Sums, Task, pilot_deviations, run_chunk
+from fastshuffle.monte_carlo.chunks import Sums, Task, chunk_size, pilot_deviations, run_chunk
 from fastshuffle.monte_carlo.execution import Progress, pool_of, spawned
 from fastshuffle.monte_carlo.pair import SIDES, PairLaws
 from fastshuffle.monte_carlo.profile import MonteCarloProfile
@@ -59,8 +59,10 @@ class Simulation:
     Parameters
     ----------
     experiment : ShuffleExperiment
-        The two datasets. The others hold at most 5 inputs with different rows, unless all outputs
-        that occur form 2 groups, each at most 2**48 times, and at least one other user exists.
+        The two datasets. At least one other user exists, and at most 2**48 hold the same input.
+        Either the others hold at most 7 inputs with different rows, or the outputs form at most
+        7 groups, or the rows have a common part from which each differs in one output, as in
+        k-ary randomized response.
     target_epsilon : float, optional
         Where the estimate is to be sharpest, >= 0 and finite. At most one target is given.
     target_delta : float, optional
@@ -84,11 +86,12 @@ class Simulation:
 
     Notes
     -----
-    Samples are drawn in chunks of 65,536, each with a generator of its own that is spawned from
-    the caller's. Their sums are integers, so that any order of adding and merging gives the same
-    numbers to the last bit, whatever executor did the work. A chunk is known by the first number
-    of its generator and is never counted twice: a run that was interrupted is completed by the
-    same call with an equal generator, and states with a chunk in common are not merged.
+    Samples are drawn in chunks of 65,536, or fewer where their losses take long, each with a
+    generator of its own that is spawned from the caller's. Their sums are integers, so that any
+    order of adding and merging gives the same numbers to the last bit, whatever executor did the
+    work. A chunk is known by the first number of its generator and is never counted twice: a run
+    that was interrupted is completed by the same call with an equal generator, and states with a
+    chunk in common are not merged.
 
     Examples
     --------
@@ -209,7 +212,7 @@ class Simulation:
         self, pool: Executor, total: int, rng: np.random.Generator, progress: Progress | None
     ) -> None:
         done = 0
-        waiting = spawned(total, rng)
+        waiting = spawned(total, chunk_size(self._tasks), rng)
         running: dict[Future[dict[Side, Sums]], tuple[int, int]] = {}
 
         def hand_out() -> int:
