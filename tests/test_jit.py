@@ -74,6 +74,14 @@ for n in (1, 2, 30, 2000):
     limit = fs.skellam_profile(fs.ShuffleExperiment(sparse, n, k=n // 3))
     limit.delta(0), limit.delta([0.0, 0.1]), limit.epsilon(1e-6), limit.trade_off(0.1)
     fs.compound_poisson_profile(fs.ShuffleExperiment(sparse, n, k=0)).delta(0.1)
+    budgets = np.linspace(0.5, 2.0, n)
+    for profile in (
+        fs.personalized_exact_profile(budgets),
+        fs.personalized_exact_profile(budgets, bits=np.arange(n) % 2),
+        fs.personalized_clone_profile(budgets, 1e-12, family="containing"),
+        fs.personalized_k_rr_profile(budgets, 4),
+    ):
+        profile.delta([0.0, 0.1]), profile.user(0).epsilon(0.01)
 
 
 

@@ -68,8 +68,8 @@ class CountLaw:
         mean, variance, divergence = moments[0] + moments[1], moments[3], moments[5]
         third = _TAIL_EXPONENT / 3.0
         reach = third + math.sqrt(third * third + 2.0 * _TAIL_EXPONENT * variance)
-        first = max(0.0, math.floor(mean - reach))
-        last = min(self._trials, math.ceil(mean + reach))
+        first = max(0.0, float(np.floor(mean - reach)))
+        last = min(self._trials, float(np.ceil(mean + reach)))
         masses = np.empty(int(last - first) + 1)
         tilted_masses(-rate, first, self._trials, self._rows, moments, masses)
         starts = _block_starts(first, last, float(mean), points)
