@@ -10,6 +10,14 @@ from fastshuffle.bounds import (
     variation_ratio_profile,
 )
 from fastshuffle.bracket import BracketProfile
+from fastshuffle.composition import (
+    ComposedGaussianProfile,
+    ComposedProfile,
+    SubsampledProfile,
+    composed_gaussian_profile,
+    composed_profile,
+    subsampled_profile,
+)
 from fastshuffle.exact import (
     ExactProfile,
     UnbundledProfile,
@@ -102,6 +110,8 @@ __all__ = [
     "AuditResult",
     "BerryEsseenBound",
     "BracketProfile",
+    "ComposedGaussianProfile",
+    "ComposedProfile",
     "CompoundPoissonProfile",
     "DeltaWarning",
     "DivergenceExpansion",
@@ -124,6 +134,7 @@ __all__ = [
     "ShiftProfile",
     "ShuffleExperiment",
     "Simulation",
+    "SubsampledProfile",
     "TangentProfile",
     "UnbundledProfile",
     "UnsupportedSettingError",
@@ -143,6 +154,8 @@ __all__ = [
     "chi_square",
     "chi_square_expansion",
     "clone_profile",
+    "composed_gaussian_profile",
+    "composed_profile",
     "compound_poisson_profile",
     "discrete_laplace",
     "discretized_gaussian",
@@ -179,6 +192,7 @@ __all__ = [
     "revealing_profile",
     "skellam_profile",
     "stronger_clone_profile",
+    "subsampled_profile",
     "subset_selection",
     "symmetric_unary_encoding",
     "tangent_profile",

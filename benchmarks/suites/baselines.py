@@ -60,10 +60,11 @@ def tails_epsilon(n, p0, p1, delta):
     return brentq(lambda e: tails_delta(n, p0, p1, e) - delta, 0.0, largest, xtol=1e-14)
 
 
-def loss_distribution(n, p0, p1, *, deviations=None):
+def loss_distribution(n, p0, p1, *, deviations=None, interval=1e-4):
     """Return the privacy loss distribution of dp-accounting, pessimistic, both orders.
 
-    ``deviations`` cuts the support to so many standard deviations on each side of the mean.
+    ``deviations`` cuts the support to so many standard deviations on each side of the mean;
+    ``interval`` is that of the losses, and the default the library's own.
     """
     low, high = 0, n
     if deviations is not None:
@@ -77,5 +78,6 @@ def loss_distribution(n, p0, p1, *, deviations=None):
         dict(zip(x.tolist(), q.tolist(), strict=True)),
         dict(zip(x.tolist(), p.tolist(), strict=True)),
         pessimistic_estimate=True,
+        value_discretization_interval=interval,
         symmetric=False,
     )
