@@ -10,6 +10,8 @@ from numpy.testing import assert_allclose
 
 import fastshuffle as fs
 from fastshuffle.personalized import grouping
+from fastshuffle.personalized.envelope import log_envelope
+from fastshuffle.personalized.user import UserProfile, response_pair
 from tests.tolerances import STATED
 from validation.reference.personalized import response_rows, user_delta, worst_user_delta
 
@@ -118,6 +120,23 @@ def test_envelope_holds_the_curves_of_many_bits():
             assert max(found) <= high
             assert low <= high
             assert low >= found[0] * (1.0 - 1e-11)
+
+
+@pytest.mark.parametrize("counts", [[55], [296], [20, 8], [4, 4]])
+@pytest.mark.parametrize("fraction", [0.0, 1e-6, 0.1, 0.5, 0.999])
+def test_envelope_of_few_that_ever_flip(counts, fraction):
+    """Where the sum over the circle needs all of its nodes."""
+    budgets, own = np.array([5.0, 8.0][: len(counts)]), 0.9
+    zeros = grouping.group_rows(-budgets, np.array(counts, dtype=float))
+    ones = grouping.group_rows(budgets, np.array(counts, dtype=float))
+    log_odds = np.concatenate((-budgets, budgets))
+    largest = -math.inf
+    for held in itertools.product(*(range(count + 1) for count in counts)):
+        k = np.array(held, dtype=float)
+        rows = grouping.group_rows(log_odds, np.concatenate((counts - k, k)))
+        profile = UserProfile(own, rows, 0, 1 + sum(counts))
+        largest = max(largest, profile.log_delta(own * fraction, direction="forward"))
+    assert largest <= log_envelope(own * fraction, zeros, ones, response_pair(own))
 
 
 def test_envelope_is_narrow():

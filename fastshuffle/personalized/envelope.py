@@ -80,8 +80,10 @@ def log_envelope(epsilon: float, zeros: FloatArray, ones: FloatArray, pair: Floa
         length, n_nodes = (x * _POLE_EXPONENT / (s * length) for x in (length, n_nodes))
     if not n_nodes < _MOST_NODES:
         length, n_nodes = contour_nodes(variance)
-    n_nodes = min(int(n_nodes) + 1, int(0.5 * length))
-    length = 2.0 * n_nodes + 1.0 if 2 * n_nodes + 1 >= length else length
+    n_nodes = int(n_nodes) + 1
+    if 2 * n_nodes + 1 >= length:  # the whole period, an odd number of nodes
+        n_nodes = math.ceil(0.5 * (length - 1.0))
+        length = 2.0 * n_nodes + 1.0
     half = math.pi / length * np.arange(1.0, n_nodes + 1.0)
     weights = np.ascontiguousarray(ones[:, 0])
     at_one = _side(high, float(high_moments[5]), weights, half)
@@ -129,8 +131,9 @@ def _largest_value(
     sizes = np.exp(center.real)
     values = (waves @ np.exp(center).T).real.max(axis=0)
     slopes = sizes @ (np.abs(kernel) * np.hypot(s, 2.0 * half))
-    off = np.exp(0.5 * width.real) * 0.5 * (width.real + width.imag)
-    remainders = (sizes * np.minimum(off, 2.0 * np.exp(0.5 * width.real))) @ np.abs(kernel)
+    off = np.minimum(0.5 * (width.real + width.imag), 2.0)
+    off *= np.exp(np.minimum(0.5 * width.real, 300.0))  # where the other bound is the least
+    remainders = (sizes * off) @ np.abs(kernel)
     remainders *= 1.001  # of the trapezoid rule
     bounds = values + 2.0 / length * (remainders + 0.5 * (_OFFSETS[1] - _OFFSETS[0]) * slopes)
     largest = float((np.exp(-edges[:-1]) * bounds).max())
