@@ -46,7 +46,9 @@ class _UserClones:
         self._epsilon, self._delta = budget
         self._pair = response_pair(self._epsilon)
         self._exponents, self._deltas, self._counts = others
+        self._thresholds: list[float] = np.unique(self._deltas).tolist()
         self._laws: dict[float, CountLaw] = {}
+        self._masses: dict[float, float] = {}
         self._turns: dict[float, float] = {}
 
     def _law(self, most: float) -> CountLaw:
@@ -71,7 +73,7 @@ class _UserClones:
         if epsilon >= self._epsilon:
             return -math.inf
         best = float(self._log_hidden(epsilon, np.zeros(1))[0])
-        for most in np.unique(self._deltas).tolist():
+        for most in self._thresholds:
             # the curve falls with epsilon, but the cost rises
             at = min(epsilon, self._turn(most))
             if self._log_cost(at, most) >= best:
@@ -87,9 +89,17 @@ class _UserClones:
 
     def _log_cost(self, epsilon: float, most: float) -> float:
         """Return the log of what the deltas of the clones used add to delta."""
-        kept = self._deltas <= most
-        total = float((self._counts * self._deltas * np.exp(-self._exponents))[kept].sum())
+        total = self._exchanged(most)
         return math.log(total) + float(np.logaddexp(0.0, epsilon)) if total > 0.0 else -math.inf
+
+    def _exchanged(self, most: float) -> float:
+        """Return the mass that is exchanged to make whole clones of those of a delta up to this."""
+        if most not in self._masses:
+            kept = self._deltas <= most
+            self._masses[most] = float(
+                (self._counts[kept] * self._deltas[kept]) @ np.exp(-self._exponents[kept])
+            )
+        return self._masses[most]
 
     def _log_bound(self, epsilon: float, most: float) -> float:
         """Return the bound with the clones of a delta of at most ``most``."""
