@@ -8,6 +8,7 @@ from fastshuffle.protocols.frequency import (
 from fastshuffle.protocols.guarantee import BudgetGroup, Guarantee
 from fastshuffle.protocols.mean import MeanResult, estimate_mean
 from fastshuffle.protocols.result import EstimateResult, ProtocolResult
+from fastshuffle.protocols.sgd import SGDResult, fit_sgd
 
 __all__ = [
     "BudgetGroup",
@@ -17,6 +18,8 @@ __all__ = [
     "HeavyHitter",
     "MeanResult",
     "ProtocolResult",
+    "SGDResult",
     "estimate_frequencies",
     "estimate_mean",
+    "fit_sgd",
 ]
