@@ -21,10 +21,12 @@ from fastshuffle.profile import PrivacyProfile, Validity
 Family: TypeAlias = Literal["nested", "containing"]
 
 # Counts of clones at which the divergence is evaluated, at most.
-_POINTS = 2048
+_POINTS = 512
 # More different deltas than this are rounded up to so many levels.
-_MOST_DELTAS = 32
+_MOST_DELTAS = 8
 _RTOL = 1e-4
+# Shares of the bound: a cost that matters, and one that does not.
+_LOG_SHARE, _LOG_NOTHING = math.log(0.1), math.log(1e-4)
 # The least of a bound that falls and rises is located to this power of 0.6.
 _TURN_STEPS = 12
 _SOURCE = (
@@ -73,12 +75,17 @@ class _UserClones:
         if epsilon >= self._epsilon:
             return -math.inf
         best = float(self._log_hidden(epsilon, np.zeros(1))[0])
-        for most in self._thresholds:
-            # the curve falls with epsilon, but the cost rises
-            at = min(epsilon, self._turn(most))
-            if self._log_cost(at, most) >= best:
+        # with fewer clones less is hidden, so once the cost is nothing, no fewer will do
+        for most in reversed(self._thresholds):
+            cost = self._log_cost(epsilon, most)
+            if cost < best:
+                best = min(best, self._log_bound(epsilon, most))
+            if cost > best + _LOG_SHARE:  # the curve falls with epsilon, but the cost rises
+                turn = self._turn(most)
+                if turn < epsilon and self._log_cost(turn, most) < best:
+                    best = min(best, self._log_bound(turn, most))
+            if cost <= best + _LOG_NOTHING:
                 break
-            best = min(best, self._log_bound(at, most))
         return best
 
     def _log_hidden(self, epsilon: float, clones: FloatArray) -> FloatArray:
@@ -116,8 +123,6 @@ class _UserClones:
 
     def _turn(self, most: float) -> float:
         """Return about where the bound is least, if the deltas add to it."""
-        if most == 0.0:
-            return math.inf
         if most not in self._turns:
             low, high = 0.0, self._epsilon
             for _ in range(_TURN_STEPS):
@@ -208,8 +213,8 @@ def personalized_clone_profile(
     epsilons : array_like of float, shape (n,)
         Each user's own local budget, >= 0 and finite; 0 hides its own user perfectly.
     deltas : array_like of float, shape (n,), or float, optional
-        Each user's delta_i, in [0, 1]; by default 0. More than 32 different ones are rounded up
-        to 32 levels. A user with delta_i = 1 has no protection and is no clone.
+        Each user's delta_i, in [0, 1]; by default 0. More than 8 different ones are rounded up
+        to 8 levels. A user with delta_i = 1 has no protection and is no clone.
     family : {"nested", "containing"}
         How the users' randomizers are related; see Notes. Without a relation there is no bound.
 
@@ -236,10 +241,10 @@ def personalized_clone_profile(
       mixture of rows of the other, as where the more careful user replaces the input at random
       first. Binary and k-ary randomized response are nested, and so are equal randomizers.
       Then ``W^i_z >= exp(-e_ij) W^j_x`` with ``e_ij = max(epsilon_i, epsilon_j)``.
-    - *containing*: ``W^i_z >= exp(-epsilon_i) (W^j_a + W^j_b) / 2`` for all i and j, which is
-      ``e_ij = epsilon_i``. Binary randomized response is one. k-ary response is not: the user of
-      epsilon_i = 4 among 5 of 0.1 at a third input, k = 4, has delta(1) = 0.2245 where this bound
-      would be 0.1069.
+    - *containing*: ``W^i_z >= exp(-epsilon_i) (W^j_a + W^j_b) / 2`` for all i and j, up to delta_i
+      for every set of messages, which is ``e_ij = epsilon_i``. Binary randomized response is one.
+      k-ary response is not: the user of epsilon_i = 4 among 5 of 0.1 at a third input, k = 4, has
+      delta(1) = 0.2245 where this bound would be 0.1069.
 
     Input-dependent budgets, adaptive randomizers and unrelated mechanisms are not covered.
 
@@ -261,9 +266,10 @@ def personalized_clone_profile(
     is within that total variation of a law that contains the whole clone. Exchanging one for the
     other in both datasets costs ``(1 + exp(epsilon)) exp(-e) delta_i``, once for each user who is
     used as a clone; or the user is not used, at no cost. The bound is the least over the users with
-    a delta_i of at most a threshold. That a clone is merely rarer by ``1 - delta_i``, with nothing
-    to add, is not true: its law may avoid some messages. (nested: delta_i is the larger of the two
-    users'.)
+    a delta_i of at most a threshold. With *nested*, delta_i here is the larger of the two users'. A
+    clone that is merely rarer by ``1 - delta_i``, with nothing to add, would not do: a fair coin
+    that may be off by delta_i, one of probability ``1/2 + delta_i``, leaves ``(1/2 + delta_i)
+    (keep - flip)`` of user j's bit at epsilon = 0, not ``(1/2 + delta_i / 2) (keep - flip)``.
 
     *The worst user* is one whom nobody exceeds in both parameters; a larger budget has fewer
     clones and hides less in them. For several such users the largest bound is taken, with one clone

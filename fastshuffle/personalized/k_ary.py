@@ -44,6 +44,11 @@ class _UserBracket:
                 budgets > 1.0, budgets + np.log1p(-np.exp(-budgets)), np.log(np.expm1(budgets))
             )
         self._law = CountLaw(log_odds, counts)
+        self._n = int(counts.sum()) + 1
+        self._equal = counts.size == 1
+        self._shared = (
+            k / (math.exp(min(float(budgets[0]), 700.0)) + k - 1.0) if counts.size else 1.0
+        )
         self._others = compressed(budgets, counts)
         log_flip = -float(np.logaddexp(budget, math.log(k - 1.0)))
         flip, keep = math.exp(log_flip), math.exp(budget + log_flip)
@@ -54,23 +59,30 @@ class _UserBracket:
 
     def __call__(self, epsilon: float) -> Bracket:
         lower = log_test_power(epsilon, self._budget, self._others, self._k)
+        return Bracket(lower, min(max(self._log_upper(epsilon), lower), 0.0))
+
+    def _log_upper(self, epsilon: float) -> float:
+        if self._equal:  # their number is binomial, and part of the homogeneous sum
+            return self._log_divergence(epsilon, self._n, self._shared)
         rate, log_scale = self._exponential_bound(epsilon)
-        upper = self._law.log_mean_above(
-            lambda messages: np.array([self._log_hidden(epsilon, m) for m in messages.tolist()]),
+        return self._law.log_mean_above(
+            lambda messages: np.array(
+                [self._log_divergence(epsilon, int(m) + 1, 1.0) for m in messages.tolist()]
+            ),
             rate=rate,
             log_scale=log_scale,
             points=_POINTS,
         )
-        return Bracket(lower, min(max(upper, lower), 0.0))
 
-    def _log_hidden(self, epsilon: float, messages: float) -> float:
-        """Return an upper bound on log delta among so many uniform messages."""
+    def _log_divergence(self, epsilon: float, n: int, shared: float) -> float:
+        """Return an upper bound on log delta among n - 1 messages, each uniform or revealed."""
         pair = BackgroundPair(
-            self._background,
+            shared * self._background,
             self._alternative,
             self._null,
-            n=int(messages) + 1,
+            n=n,
             losses=self._losses,
+            revealed=1.0 - shared,
             loss=self._budget,
         )
         return pair.log_bracket(epsilon, self._rtol).upper
@@ -97,6 +109,8 @@ class _UserBracket:
 @final
 class KaryProfile(PersonalizedProfile):
     """The brackets of all users; see `personalized_k_rr_profile`."""
+
+    _most_inverted = 16
 
     def __init__(self, budgets: Budgets, k: int, rtol: float) -> None:
         self._k, self._rtol = k, rtol

@@ -12,9 +12,6 @@ from fastshuffle._validation import PROBABILITY, check_direction, check_real
 from fastshuffle.personalized.budgets import Budgets
 from fastshuffle.profile import PrivacyProfile, Validity
 
-# So many curves of a chain are inverted at most; the others take the next one above.
-_MOST_INVERTED = 64
-
 
 class PersonalizedProfile(PrivacyProfile):
     """The worst user's curve; `user` has that of each user and `epsilons` one number for each.
@@ -22,6 +19,9 @@ class PersonalizedProfile(PrivacyProfile):
     A guarantee for everybody is that of the worst user. Users with the same budget (and, where it
     is known, the same bit) have the same curve, which is made once.
     """
+
+    _most_inverted = 64
+    """So many curves are inverted by `epsilons`; the others take the next one above."""
 
     def __init__(self, budgets: Budgets, worst: Sequence[PrivacyProfile]) -> None:
         self._budgets = budgets
@@ -98,8 +98,8 @@ class PersonalizedProfile(PrivacyProfile):
         -------
         numpy.ndarray of float, shape (n,)
             ``user(i).epsilon(delta)``, computed once for each budget. Of more than 64 different
-            budgets, 64 are computed and each of the others has the epsilon of the next one above,
-            which is safe since a user with a larger budget has a larger curve.
+            budgets (16 for k-ary response), so many are computed and each of the others has the
+            epsilon of the next one above: a user with a larger budget has a larger curve.
 
         Raises
         ------
@@ -115,9 +115,11 @@ class PersonalizedProfile(PrivacyProfile):
         which = check_direction(direction)
         classes = self._classes()
         values = np.empty(int(classes.max()) + 1)
-        for chain in self._chains():
+        chains = self._chains()
+        most = max(2, self._most_inverted // len(chains))
+        for chain in chains:
             last = chain.size - 1
-            inverted = np.unique(np.linspace(0, last, min(last + 1, _MOST_INVERTED)).astype(int))
+            inverted = np.unique(np.linspace(0, last, min(last + 1, most)).astype(int))
             found = np.array(
                 [self._of_class(int(c)).epsilon(target, direction=which) for c in chain[inverted]]
             )
