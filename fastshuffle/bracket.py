@@ -29,11 +29,14 @@ class Curve:
         The largest privacy loss: delta is 0 from there on. It may be inf.
     rtol : float
         Relative width of the bracket that is aimed at.
+    log_upper : callable, optional
+        The upper end alone, where that is less work.
     """
 
     log_bracket: Callable[[float], Bracket]
     loss: float
     rtol: float
+    log_upper: Callable[[float], float] | None = None
 
     def at(self, epsilon: float) -> Bracket:
         """Return the bracket of log delta at epsilon."""
@@ -41,20 +44,26 @@ class Curve:
             return Bracket(-math.inf, -math.inf)
         return self.log_bracket(epsilon)
 
+    def upper(self, epsilon: float) -> float:
+        """Return the upper end of log delta at epsilon."""
+        if self.log_upper is None or epsilon >= self.loss:
+            return self.at(epsilon).upper
+        return self.log_upper(epsilon)
+
     def epsilon(self, log_delta: float) -> float:
         """Return an epsilon whose upper log delta is at most ``log_delta``, by less than rtol."""
-        low, value = 0.0, self.at(0.0).upper - log_delta
+        low, value = 0.0, self.upper(0.0) - log_delta
         if value <= 0.0:
             return 0.0
         if log_delta == -math.inf:
             return self.loss
         high = self.loss
-        if high == math.inf and self.at(math.inf).upper > log_delta:
+        if high == math.inf and self.upper(math.inf) > log_delta:
             return math.inf
         last, last_value = low, value
         epsilon = min(0.5 * high, math.exp(value + log_delta) * math.sqrt(10.0 * (1.0 + value)))
         for _ in range(_MOST_STEPS):
-            value = self.at(epsilon).upper - log_delta
+            value = self.upper(epsilon) - log_delta
             if value > 0.0:
                 low = epsilon
             else:
@@ -136,7 +145,9 @@ class BracketProfile(PrivacyProfile):
         return lower, np.minimum(upper, 0.0)
 
     def _log_delta(self, epsilons: FloatArray, direction: Direction) -> FloatArray:
-        return self._log_bounds(epsilons, direction)[1]
+        curves = self._chosen(direction)
+        largest = [max(curve.upper(e) for curve in curves) for e in epsilons.tolist()]
+        return np.minimum(np.array(largest), 0.0)
 
     def _epsilon(self, log_deltas: FloatArray, direction: Direction) -> FloatArray:
         curves = self._chosen(direction)

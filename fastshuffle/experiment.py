@@ -186,7 +186,7 @@ def check_experiment(experiment: Any, *, several: bool = False) -> ShuffleExperi
     if experiment.messages > 1 and not several:
         raise UnsupportedSettingError(
             f"messages must be 1 or bundled for this method, got {experiment.messages}; "
-            "exact_profile covers several for two groups of outputs"
+            "exact_profile and revealing_profile cover several"
         )
     return experiment
 

@@ -44,7 +44,7 @@ _FEW_ATOMS = 48
 _LONGEST_TRANSFORM = 2.0**23
 
 
-class _Lattice(NamedTuple):
+class Lattice(NamedTuple):
     """One group on the grid: positions, probabilities and the values that are summed."""
 
     copies: float
@@ -77,8 +77,8 @@ def refined_on_grid(low: list[Terms], high: list[Terms], s: float, rtol: float) 
     for _ in range(_MOST_GRIDS):
         if not reach < step * _LARGEST_POSITION:
             break
-        lower = _log_truncated_mean([_on_grid(t, step, exact=True) for t in low], step, s)
-        upper = _log_truncated_mean([_on_grid(t, step, exact=False) for t in high], step, s)
+        lower = log_truncated_mean([_on_grid(t, step, exact=True) for t in low], step, s)
+        upper = log_truncated_mean([_on_grid(t, step, exact=False) for t in high], step, s)
         if math.isnan(lower[0]) or math.isnan(upper[0]):
             # too long a sum, or one that cannot be told from rounding: a coarser grid may do
             finest = step
@@ -107,7 +107,7 @@ def refined_on_grid(low: list[Terms], high: list[Terms], s: float, rtol: float) 
     return bracket
 
 
-def _gathered(count: float, positions: FloatArray, p: FloatArray, values: FloatArray) -> _Lattice:
+def _gathered(count: float, positions: FloatArray, p: FloatArray, values: FloatArray) -> Lattice:
     """Return the atoms with each position once, and the mean value there."""
     lowest = float(positions.min())
     if float(positions.max()) - lowest < _DENSE:
@@ -118,10 +118,10 @@ def _gathered(count: float, positions: FloatArray, p: FloatArray, values: FloatA
     mass = np.bincount(where, p).astype(np.float64, copy=False)
     total = np.bincount(where, p * values).astype(np.float64, copy=False)
     kept = mass > 0.0
-    return _Lattice(count, grid[kept], mass[kept], total[kept] / mass[kept])
+    return Lattice(count, grid[kept], mass[kept], total[kept] / mass[kept])
 
 
-def _on_grid(term: Terms, step: float, *, exact: bool) -> _Lattice:
+def _on_grid(term: Terms, step: float, *, exact: bool) -> Lattice:
     """Return the split onto the grid; the values summed are the exact ones or those of the grid."""
     below = np.floor(term.values / step)
     share = np.clip(term.values / step - below, 0.0, 1.0)
@@ -131,7 +131,7 @@ def _on_grid(term: Terms, step: float, *, exact: bool) -> _Lattice:
     return _gathered(term.copies, positions, p, values)
 
 
-def _log_truncated_mean(lattice: list[_Lattice], step: float, s: float) -> tuple[float, float]:
+def log_truncated_mean(lattice: list[Lattice], step: float, s: float) -> tuple[float, float]:
     """Return log E[V 1{S > 0}] and its rounding; nan where it cannot be told from rounding.
 
     V is the sum of the values and S that of the positions.
@@ -191,7 +191,7 @@ def _tail_reach(atoms: list[FloatArray], groups: list[_Group], side: float) -> f
 
 
 def _transformed_mean(
-    s: float, length: float, lattice: _Lattice, weights: FloatArray
+    s: float, length: float, lattice: Lattice, weights: FloatArray
 ) -> tuple[float, float, float]:
     """Return what `tilted_truncated_mean` does, and its rounding, by fast Fourier transforms.
 

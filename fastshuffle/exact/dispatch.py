@@ -9,11 +9,13 @@ from fastshuffle._validation import (
 )
 from fastshuffle.bounds.common import check_randomizer
 from fastshuffle.bracket import BracketProfile
+from fastshuffle.exact._dense_points import DensePoints, is_dense
 from fastshuffle.exact.binary import ExactProfile
 from fastshuffle.exact.binary_worst_case import BinaryWorstCase
 from fastshuffle.exact.general_worst_case import GeneralWorstCase
-from fastshuffle.exact.homogeneous import homogeneous_profile
+from fastshuffle.exact.homogeneous import homogeneous_profile, require_no_underflow
 from fastshuffle.exact.lattice import LatticeProfile, lattice_profile
+from fastshuffle.exact.revealing import bracket_profile
 from fastshuffle.exact.unbundled import UnbundledProfile
 from fastshuffle.exact.unbundled_worst_case import UnbundledWorstCase
 from fastshuffle.exact.worst_case import WorstCaseProfile
@@ -35,8 +37,10 @@ def exact_profile(
         Any n up to 2**53, in one of four cases: the messages of all inputs that occur fall into 2
         groups, with any composition of the other users; the other users all hold one input, with
         any outputs; the other users hold the inputs of the pair, with 3 or 4 groups of outputs
-        and n up to 6e5 or 2,300; users send several messages, all shuffled, and those of all
-        inputs that occur fall into 2 groups, with any composition of the other users.
+        and n up to 6e5 or 2,300; users send several messages, all shuffled, and either those of all
+        inputs that occur fall into 2 groups, with any composition of the other users, or the other
+        users all hold one input, or there are few messages in all (about 700 in 3 groups, 140 in 4,
+        50 in 5), with any composition.
     rtol : float, default 1e-3
         Relative width of the bracket for others at one input, from 1e-9 to 0.5.
 
@@ -46,11 +50,13 @@ def exact_profile(
         EXACT, in the first case.
     BracketProfile
         UPPER_BOUND, in the second: ``bounds`` is the bracket of the exact delta and ``delta`` its
-        upper end.
+        upper end. For others at one input and several messages too, where the width is not up to
+        rtol: see `revealing_profile`.
     LatticeProfile
         In the third: EXACT where all histograms are summed, UPPER_BOUND with its bracket otherwise.
+        EXACT for few messages in all.
     UnbundledProfile
-        EXACT, in the fourth.
+        EXACT, for several messages that fall into 2 groups.
 
         Each is a guarantee for the two datasets of the experiment alone; `worst_case_profile`
         covers all datasets.
@@ -76,7 +82,15 @@ def exact_profile(
     a sum of n independent variables (`fastshuffle._positive_part`).
 
     *Several messages.* ``P - e**epsilon Q`` is then a sum of m such differences, whose tilted laws
-    have equal mass where the two laws cross: a geometric sum under the same contour integral.
+    have equal mass where the two laws cross: a geometric sum under the same contour integral. With
+    more groups, and the others at z, the likelihood ratio against nm messages of z is the mean over
+    all choices of m of the nm messages Y_i of products of their ratios, a U-statistic:
+
+        delta(epsilon) = E[ (e_m(w_b(Y_1), ..) - e**epsilon e_m(w_a(Y_1), ..))_+ ] / C(nm, m),
+
+    e_m the elementary symmetric polynomial and w_x = W_x / W_z (and what W_z lacks the support of).
+    It is no sum over messages unless m = 1, so it is bracketed as `revealing_profile` describes;
+    few messages are summed histogram by histogram, by convolution with one message after another.
 
     **Accuracy**, two groups: relative error of delta below 1e-12 for 1 <= n <= 1e15 and delta down
     to 1e-300, below ``5e-15 (|log delta| + epsilon)`` beyond, plus ``1e-15`` times the condition
@@ -123,7 +137,7 @@ def exact_profile(
     tolerance = check_real("rtol", rtol, RELATIVE_TOLERANCE)
     held = list(experiment.others)
     if experiment.messages > 1:
-        return _several_messages(experiment)
+        return _several_messages(experiment, tolerance)
     if isinstance(experiment.randomizer, ContinuousNoise) and len(held) <= 1:
         return homogeneous_profile(experiment, tolerance)
     merged = experiment.randomizer.merged((*experiment.pair, *held))
@@ -141,14 +155,22 @@ def exact_profile(
     )
 
 
-def _several_messages(experiment: ShuffleExperiment) -> UnbundledProfile:
+def _several_messages(
+    experiment: ShuffleExperiment, rtol: float
+) -> BracketProfile | LatticeProfile | UnbundledProfile:
     if not isinstance(experiment.randomizer, ContinuousNoise):
         merged = experiment.randomizer.merged((*experiment.pair, *experiment.others))
         if merged.rows.shape[1] <= 2:
             return UnbundledProfile(experiment, merged)
+        if is_dense(merged, experiment):
+            require_no_underflow(experiment.randomizer, merged)
+            return LatticeProfile(experiment, merged, DensePoints(merged, experiment))
+    if len(experiment.others) <= 1:
+        return bracket_profile(experiment, rtol)
     raise UnsupportedSettingError(
-        "the messages of all inputs that occur must fall into 2 groups where users send several, "
-        f"got {experiment!r}"
+        "the other users must all hold one input, or the messages of all inputs that occur fall "
+        f"into 2 groups, or be few, where users send several, got {experiment!r}; "
+        "revealing_profile brackets delta"
     )
 
 

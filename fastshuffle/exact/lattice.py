@@ -14,14 +14,13 @@ from fastshuffle.exact._lattice_window import LOG_TRUNCATION
 from fastshuffle.exact.homogeneous import require_no_underflow
 from fastshuffle.experiment import ShuffleExperiment, check_experiment
 from fastshuffle.profile import Validity
+from fastshuffle.randomizers import MergedRows
 
 _MOST_OUTPUTS = 4
 
-# Rounding of a mass and of a privacy loss, some ten times what the tests find. Outputs whose ratios
-# differ by up to 8 units of rounding are merged, which moves a loss by less than is allowed here.
+# Rounding of a mass, some ten times what the tests find.
 _MASS_ROUNDING = 1e-12
 _MASS_ROUNDING_PER_USER = 2e-16
-_LOSS_ROUNDING = 4e-15
 _DIVERGENCE_TRUNCATION = 1e-13
 _MOST_STEPS = 200
 
@@ -30,29 +29,16 @@ _MOST_STEPS = 200
 class LatticeProfile(ExperimentProfile):
     """The profile of an experiment with up to four outputs; see `lattice_profile`."""
 
-    def __init__(self, experiment: ShuffleExperiment, log_truncation: float | None) -> None:
-        a, b = experiment.pair
-        foreign = sorted(set(experiment.others) - {a, b})
-        if foreign:
-            raise UnsupportedSettingError(
-                f"others must hold inputs {a} and {b} only, got {foreign}; {ELSEWHERE}"
-            )
-        merged = experiment.randomizer.merged((a, b))
-        outputs = merged.rows.shape[1]
-        if outputs > _MOST_OUTPUTS:
-            raise UnsupportedSettingError(
-                f"outputs must form at most {_MOST_OUTPUTS} groups of equal ratio, got {outputs}; "
-                f"{ELSEWHERE}"
-            )
+    def __init__(
+        self, experiment: ShuffleExperiment, merged: MergedRows, points: LatticePoints
+    ) -> None:
         super().__init__(experiment)
+        self._points = points
+        messages = experiment.messages
         self._losses: dict[Side, float] = {
-            "forward": float(merged.log_ratios[1].max()),
-            "reverse": float((-merged.log_ratios[1]).max()),
+            "forward": messages * float(merged.log_ratios[1].max()),
+            "reverse": messages * float((-merged.log_ratios[1]).max()),
         }
-        if outputs > 1:
-            require_no_underflow(experiment.randomizer, merged)
-        k = experiment.others.get(b, 0)
-        self._points = LatticePoints(merged, experiment.n, k, log_truncation)
 
     @property
     def n_points(self) -> int:
@@ -69,7 +55,8 @@ class LatticeProfile(ExperimentProfile):
         """How the numbers are computed, in a few words."""
         left_out = max(self._points.log_outside.values())
         window = "all" if self._points.complete else f"all but exp({left_out:.0f})"
-        return f"sum over {self._points.n_points} histograms, {window} of the mass, by contour sums"
+        points = self._points
+        return f"sum over {points.n_points} histograms, {window} of the mass, by {points.how}"
 
     @property
     def source(self) -> str:
@@ -85,10 +72,10 @@ class LatticeProfile(ExperimentProfile):
 
     def _rounding(self, epsilon: float, tail: Tail) -> float:
         """Return how far rounding may have moved the excess of a tail."""
-        mass = _MASS_ROUNDING + _MASS_ROUNDING_PER_USER * self.n
+        mass = _MASS_ROUNDING + _MASS_ROUNDING_PER_USER * self._points.n_messages
         if math.isfinite(tail.log_scale):
             mass += 4.0 * np.finfo(np.float64).eps * abs(tail.log_scale)
-        loss = _LOSS_ROUNDING + 4.0 * np.finfo(np.float64).eps * min(epsilon, 1e3)
+        loss = self._points.loss_rounding + 4.0 * np.finfo(np.float64).eps * min(epsilon, 1e3)
         return mass * tail.excess + loss * tail.slope
 
     def _log_sides(self, epsilon: float, side: Side) -> tuple[float, float, float]:
@@ -355,4 +342,20 @@ def lattice_profile(
     checked = check_experiment(experiment)
     if log_truncation is not None:
         log_truncation = check_real("log_truncation", log_truncation, LOG_TRUNCATION)
-    return LatticeProfile(checked, log_truncation)
+    a, b = checked.pair
+    foreign = sorted(set(checked.others) - {a, b})
+    if foreign:
+        raise UnsupportedSettingError(
+            f"others must hold inputs {a} and {b} only, got {foreign}; {ELSEWHERE}"
+        )
+    merged = checked.randomizer.merged((a, b))
+    outputs = merged.rows.shape[1]
+    if outputs > _MOST_OUTPUTS:
+        raise UnsupportedSettingError(
+            f"outputs must form at most {_MOST_OUTPUTS} groups of equal ratio, got {outputs}; "
+            f"{ELSEWHERE}"
+        )
+    if outputs > 1:
+        require_no_underflow(checked.randomizer, merged)
+    points = LatticePoints(merged, checked.n, checked.others.get(b, 0), log_truncation)
+    return LatticeProfile(checked, merged, points)

@@ -73,6 +73,41 @@ def enumerated_pair(
     return laws[0], laws[1]
 
 
+def unbundled_pair(
+    rows: Sequence[Sequence[Fraction]],
+    others: Mapping[int, int],
+    pair: tuple[int, int],
+    messages: int,
+) -> tuple[Law, Law]:
+    """Laws of the histogram of all messages, by adding one message after another.
+
+    Parameters
+    ----------
+    rows, others, pair, messages
+        As for `enumerated_pair`.
+
+    Returns
+    -------
+    tuple of dict
+        Q and P, from histogram to probability.
+    """
+    held = [x for x, count in others.items() for _ in range(count)]
+    laws: list[Law] = []
+    for own in pair:
+        law: dict[tuple[int, ...], Fraction] = {(0,) * len(rows[0]): Fraction(1)}
+        for x in [*held, own]:
+            for _ in range(messages):
+                longer: defaultdict[tuple[int, ...], Fraction] = defaultdict(Fraction)
+                for histogram, probability in law.items():
+                    for y, p in enumerate(rows[x]):
+                        if p:
+                            place = (*histogram[:y], histogram[y] + 1, *histogram[y + 1 :])
+                            longer[place] += probability * p
+                law = dict(longer)
+        laws.append(dict(law.items()))
+    return laws[0], laws[1]
+
+
 def unbundled_delta(
     groups: Groups,
     p_a: Probability,
