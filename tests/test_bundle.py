@@ -201,7 +201,7 @@ def test_refusals():
         fs.bundle(fs.k_randomized_response(1.0, 5), 100).merged((0, 1, 2))
     with pytest.raises(TypeError, match="bundled must be True or False, got 1"):
         fs.ShuffleExperiment(w, 10, k=2, messages=2, bundled=1)
-    mixed = fs.ShuffleExperiment(w, 10, k=2, messages=5, bundled=True)
+    mixed = fs.ShuffleExperiment(w, 100, k=2, messages=5, bundled=True)
     with pytest.raises(fs.UnsupportedSettingError, match="at most 4 groups"):
         fs.exact_profile(mixed)
     assert fs.revealing_profile(mixed).validity is fs.Validity.UPPER_BOUND

@@ -479,7 +479,7 @@ class TestRefusals:
 
     def test_two_kinds_of_others_with_many_outputs(self):
         krr = fs.k_randomized_response(1.0, 5)
-        experiment = fs.ShuffleExperiment(krr, 10, others={2: 5, 3: 4})
+        experiment = fs.ShuffleExperiment(krr, 100, others={2: 50, 3: 49})
         with pytest.raises(ValueError, match=r"must all hold one input.*got 2 inputs and 5 groups"):
             fs.exact_profile(experiment)
 

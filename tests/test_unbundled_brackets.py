@@ -91,6 +91,17 @@ def test_all_histograms_in_fractions(case):
         assert kl == math.inf
 
 
+@pytest.mark.parametrize("others", [{0: 2, 1: 1, 2: 3}, {1: 3, 2: 3}], ids=str)
+def test_one_message_of_any_composition(others):
+    """The same sum covers the few users of one message that no other method does."""
+    e = fs.ShuffleExperiment(fs.Randomizer(FOUR), 7, others=others)
+    profile = fs.exact_profile(e)
+    q, p = unbundled_pair(fractions(FOUR), others, (0, 1), 1)
+    for epsilon in (0.0, 0.4, 1.2):
+        truth = float(exact.hockey_stick(p, q, ratio_of(epsilon)))
+        assert_allclose(profile.delta(epsilon, direction="forward"), truth, rtol=STATED, atol=0)
+
+
 def test_epsilon_of_few_messages_is_the_safe_inverse():
     e = fs.ShuffleExperiment(fs.k_randomized_response(1.0, 5), 12, others={2: 11}, messages=4)
     profile = fs.exact_profile(e)

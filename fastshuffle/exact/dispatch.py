@@ -20,7 +20,7 @@ from fastshuffle.exact.unbundled import UnbundledProfile
 from fastshuffle.exact.unbundled_worst_case import UnbundledWorstCase
 from fastshuffle.exact.worst_case import WorstCaseProfile
 from fastshuffle.experiment import ShuffleExperiment
-from fastshuffle.randomizers import LocalRandomizer
+from fastshuffle.randomizers import LocalRandomizer, MergedRows
 from fastshuffle.randomizers.continuous import ContinuousNoise
 
 _MOST_LATTICE_OUTPUTS = 4
@@ -34,13 +34,13 @@ def exact_profile(
     Parameters
     ----------
     experiment : ShuffleExperiment
-        Any n up to 2**53, in one of four cases: the messages of all inputs that occur fall into 2
+        Any n up to 2**53, in one of these cases: the messages of all inputs that occur fall into 2
         groups, with any composition of the other users; the other users all hold one input, with
         any outputs; the other users hold the inputs of the pair, with 3 or 4 groups of outputs
         and n up to 6e5 or 2,300; users send several messages, all shuffled, and either those of all
         inputs that occur fall into 2 groups, with any composition of the other users, or the other
-        users all hold one input, or there are few messages in all (about 700 in 3 groups, 140 in 4,
-        50 in 5), with any composition.
+        users all hold one input. And wherever there are few messages in all, about 700 in 3 groups
+        of outputs, 140 in 4 and 50 in 5.
     rtol : float, default 1e-3
         Relative width of the bracket for others at one input, from 1e-9 to 0.5.
 
@@ -54,7 +54,7 @@ def exact_profile(
         rtol: see `revealing_profile`.
     LatticeProfile
         In the third: EXACT where all histograms are summed, UPPER_BOUND with its bracket otherwise.
-        EXACT for few messages in all.
+        EXACT, for few messages in all.
     UnbundledProfile
         EXACT, for several messages that fall into 2 groups.
 
@@ -147,12 +147,19 @@ def exact_profile(
         return homogeneous_profile(experiment, tolerance)
     if set(held) <= set(experiment.pair) and merged.rows.shape[1] <= _MOST_LATTICE_OUTPUTS:
         return lattice_profile(experiment)
+    if not isinstance(experiment.randomizer, ContinuousNoise) and is_dense(merged, experiment):
+        return _dense_profile(experiment, merged)
     raise UnsupportedSettingError(
         "the other users must all hold one input, or the inputs of the pair with at most 4 groups "
         "of outputs, or the messages of all inputs that occur fall "
         f"into 2 groups, got {len(held)} inputs and {merged.rows.shape[1]} groups; "
         "revealing_profile brackets delta, monte_carlo_profile estimates it"
     )
+
+
+def _dense_profile(experiment: ShuffleExperiment, merged: MergedRows) -> LatticeProfile:
+    require_no_underflow(experiment.randomizer, merged)
+    return LatticeProfile(experiment, merged, DensePoints(merged, experiment))
 
 
 def _several_messages(
@@ -163,8 +170,7 @@ def _several_messages(
         if merged.rows.shape[1] <= 2:
             return UnbundledProfile(experiment, merged)
         if is_dense(merged, experiment):
-            require_no_underflow(experiment.randomizer, merged)
-            return LatticeProfile(experiment, merged, DensePoints(merged, experiment))
+            return _dense_profile(experiment, merged)
     if len(experiment.others) <= 1:
         return bracket_profile(experiment, rtol)
     raise UnsupportedSettingError(

@@ -20,6 +20,7 @@ from fastshuffle.randomizers.continuous import ContinuousNoise
 # Rounding of a clear mass.
 _ROUNDING = 1e-13
 
+
 def revealing_profile(experiment: ShuffleExperiment, *, rtol: float = 1e-3) -> BracketProfile:
     """Return a bracket of the profile of an experiment, whatever its composition and alphabet.
 
@@ -65,9 +66,10 @@ def revealing_profile(experiment: ShuffleExperiment, *, rtol: float = 1e-3) -> B
         P - e**epsilon Q = sum_{j < m} e**(j step) (T_j - e**step T_{j+1}),
 
     so that delta is at most ``(e**epsilon - 1) / (e**step - 1)`` times a delta of the one message
-    in which two neighbours differ, at ``step``, among the messages of the others that are hidden. What is lost vanishes as n grows. For others at one input the bracket is a
-    relative 1e-3 at n = 1e6, some 1e-2 at n = 1e4 and some 1e-1 at n = 1,000, more for more
-    messages and smaller deltas; m = 1 is the bound for one message.
+    in which two neighbours differ, at ``step``, among the messages of the others that are hidden.
+    What is lost vanishes as n grows. For others at one input the bracket is a relative 1e-3 at
+    n = 1e6, some 1e-2 at n = 1e4 and some 1e-1 at n = 1,000, more for more messages and smaller
+    deltas; m = 1 is the bound for one message.
 
     **Cost**: that of `exact_profile` with the others at one input, twice for each input that
     occurs, and some milliseconds an epsilon for each message of a user, up to 128.
