@@ -389,6 +389,10 @@ def test_sampling_needs_all_datasets():
     exact = fs.exact_profile(fs.ShuffleExperiment(fs.binary_randomized_response(1.0), 10, k=0))
     with pytest.raises(fs.UnsupportedSettingError, match="all neighbouring datasets"):
         fs.subsampled_profile(exact, 100)
+    personal = fs.personalized_clone_profile([1.0] * 5 + [2.0] * 5)
+    for profile in (personal, personal.user(0)):
+        with pytest.raises(fs.UnsupportedSettingError, match="users with one randomizer"):
+            fs.subsampled_profile(profile, 100)
     with pytest.raises(ValueError, match="n must be >= 10, got 9"):
         fs.subsampled_profile(fs.clone_profile(1.0, 10), 9)
 
@@ -405,5 +409,10 @@ def test_squares_of_mu_add_up():
     assert_allclose(together.mu, math.sqrt(8 * sum(x.mu**2 for x in limits)), rtol=1e-15, atol=0)
     assert together.rounds == 16
     assert together.validity is fs.Validity.APPROXIMATION
-    with pytest.raises(TypeError, match="GaussianProfile"):
+    twice = fs.composed_gaussian_profile(together, 2)
+    assert_allclose(twice.mu, math.sqrt(2) * together.mu, rtol=1e-15, atol=0)
+    personal = fs.composed_gaussian_profile(fs.personalized_gdp_profile([1.0] * 50), 3)
+    assert personal.n == 50
+    assert_allclose(personal.mu, math.sqrt(3) * fs.personalized_gdp_mu([1.0] * 50), rtol=1e-15)
+    with pytest.raises(TypeError, match="a Gaussian limit or a sequence"):
         fs.composed_gaussian_profile(fs.exact_profile(experiments[0]), 2)

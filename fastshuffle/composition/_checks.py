@@ -24,3 +24,8 @@ def check_guarantee(name: str, profile: Any) -> PrivacyProfile:
 def is_of_one_pair(profile: PrivacyProfile) -> bool:
     """Whether a profile is that of two given datasets, and not of all neighbouring ones."""
     return "others" in profile.to_dict()["setting"]
+
+
+def is_of_users_alike(profile: PrivacyProfile) -> bool:
+    """Whether a profile holds for all neighbouring datasets of users with one randomizer."""
+    return {"others", "epsilon_i", "budgets"}.isdisjoint(profile.to_dict()["setting"])

@@ -4,31 +4,27 @@ import math
 from collections.abc import Sequence
 from typing import Any, final
 
-import numpy as np
-
-from fastshuffle._typing import FloatArray, Side
 from fastshuffle._validation import check_count
-from fastshuffle.limits import GaussianProfile, LimitProfile
-from fastshuffle.limits._normal import log_gaussian_delta
+from fastshuffle.limits.gaussian import GaussianCurve
 
 __all__ = ["ComposedGaussianProfile", "composed_gaussian_profile"]
 
 
 @final
-class ComposedGaussianProfile(LimitProfile):
+class ComposedGaussianProfile(GaussianCurve):
     """The limit of several rounds: an APPROXIMATION; see `composed_gaussian_profile`."""
 
-    def __init__(self, profiles: Sequence[GaussianProfile], rounds: int) -> None:
+    def __init__(self, profiles: Sequence[GaussianCurve], rounds: int) -> None:
         self._profiles = tuple(profiles)
-        self._rounds = rounds
+        self._repeated = rounds
         self._mu = math.sqrt(rounds * math.fsum(profile.mu**2 for profile in profiles))
+        source = "; ".join(dict.fromkeys(profile.source for profile in profiles))
         super().__init__(
-            profiles[0].experiment,
             method=(
                 f"curve of N(mu, 1) against N(0, 1), mu = {self._mu:.6g} = sqrt(sum of mu^2) over "
                 f"{self.rounds} rounds"
             ),
-            source=f"J. Dong, A. Roth, W. Su, arXiv:1905.02383 (composition); {profiles[0].source}",
+            source=f"J. Dong, A. Roth, W. Su, arXiv:1905.02383 (composition). A round: {source}",
             region=(
                 "many rounds with many users each, delta not far below the error of the limit of "
                 "a round. No bound anywhere: `composed_profile` is"
@@ -36,41 +32,35 @@ class ComposedGaussianProfile(LimitProfile):
         )
 
     @property
-    def mu(self) -> float:
-        """The separation of the two normal laws."""
-        return self._mu
+    def n(self) -> int:
+        """Number of users, including the one who differs."""
+        return self._profiles[0].n
 
     @property
     def rounds(self) -> int:
         """The number of rounds."""
-        return len(self._profiles) * self._rounds
+        return len(self._profiles) * self._repeated
 
     def _setting(self) -> dict[str, Any]:
         return {
-            "repeated": self._rounds,
-            "experiments": [profile.experiment.to_dict() for profile in self._profiles],
+            "repeated": self._repeated,
+            "rounds": [profile.to_dict()["setting"] for profile in self._profiles],
         }
 
-    def _log_curve(self, epsilons: FloatArray, side: Side) -> FloatArray:  # noqa: ARG002 - symmetric
-        if self._mu == 0.0:
-            return np.full_like(epsilons, -math.inf)
-        return log_gaussian_delta(epsilons, np.full_like(epsilons, self._mu))
-
     def __repr__(self) -> str:
-        return (
-            f"<ComposedGaussianProfile, {self.validity}: {self.rounds} rounds, mu = {self._mu:g}>"
-        )
+        return f"<ComposedGaussianProfile, APPROXIMATION: {self.rounds} rounds, mu = {self._mu:g}>"
 
 
 def composed_gaussian_profile(
-    profile: GaussianProfile | Sequence[GaussianProfile], rounds: float = 1
+    profile: GaussianCurve | Sequence[GaussianCurve], rounds: float = 1
 ) -> ComposedGaussianProfile:
     """Return the Gaussian limit of several rounds, ``mu = sqrt(sum of mu^2)``.
 
     Parameters
     ----------
-    profile : GaussianProfile or sequence of GaussianProfile
-        The limit of one round, or those of several with the same n.
+    profile : profile of a Gaussian limit, or sequence of them
+        That of one round, or of several with the same n: from `gaussian_profile`,
+        `personalized_gdp_profile` or this function.
     rounds : int, default 1
         How often they are repeated.
 
@@ -104,11 +94,11 @@ def composed_gaussian_profile(
     >>> print(f"{limit.delta(1.0):.2e} {bound.bounds(1.0)[0]:.2e}", limit.validity)
     5.14e-07 1.06e-06 APPROXIMATION
     """
-    several = [profile] if isinstance(profile, GaussianProfile) else profile
-    if not isinstance(several, Sequence) or not all(
-        isinstance(p, GaussianProfile) for p in several
-    ):
-        raise TypeError(f"profile must be a GaussianProfile or a sequence of them, got {profile!r}")
+    several = [profile] if isinstance(profile, GaussianCurve) else profile
+    if not isinstance(several, Sequence) or not all(isinstance(p, GaussianCurve) for p in several):
+        raise TypeError(
+            f"profile must be that of a Gaussian limit or a sequence of them, got {profile!r}"
+        )
     if not several:
         raise ValueError("profile must be one or more profiles, got none")
     users = {p.n for p in several}

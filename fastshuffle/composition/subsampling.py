@@ -8,7 +8,7 @@ import numpy as np
 from fastshuffle._supporting_lines import trade_off_below
 from fastshuffle._typing import Direction, FloatArray
 from fastshuffle._validation import UnsupportedSettingError, check_count
-from fastshuffle.composition._checks import check_guarantee, is_of_one_pair
+from fastshuffle.composition._checks import check_guarantee, is_of_users_alike
 from fastshuffle.profile import PrivacyProfile, Validity
 
 __all__ = ["SubsampledProfile", "subsampled_profile"]
@@ -135,8 +135,8 @@ def subsampled_profile(profile: PrivacyProfile, n: float) -> SubsampledProfile:
     TypeError, ValueError
         If an argument is outside its domain.
     UnsupportedSettingError
-        If the profile is no guarantee, or is that of two given datasets only: without the differing
-        user another user takes part, and the datasets to compare are others.
+        If the profile is no guarantee, or is that of two given datasets or of personal budgets:
+        without the differing user another user takes part, and the datasets to compare are others.
 
     Notes
     -----
@@ -170,9 +170,9 @@ def subsampled_profile(profile: PrivacyProfile, n: float) -> SubsampledProfile:
     0.18241 0.00200 0.01
     """
     checked = check_guarantee("profile", profile)
-    if is_of_one_pair(checked):
+    if not is_of_users_alike(checked):
         raise UnsupportedSettingError(
-            "profile must hold for all neighbouring datasets, got that of two datasets: "
+            "profile must hold for all neighbouring datasets of users with one randomizer, got "
             f"{checked!r}"
         )
     return SubsampledProfile(checked, check_count("n", n, minimum=checked.n))

@@ -40,6 +40,11 @@ class GaussianCurve(ApproximateProfile):
 
     _mu: float
 
+    @property
+    def mu(self) -> float:
+        """The separation of the two normal laws."""
+        return self._mu
+
     def _log_curve(self, epsilons: FloatArray, side: Side) -> FloatArray:  # noqa: ARG002 - symmetric
         if self._mu == 0.0:
             return np.full_like(epsilons, -math.inf)

@@ -80,11 +80,6 @@ class PersonalizedGaussianProfile(GaussianCurve):
         )
 
     @property
-    def mu(self) -> float:
-        """The separation of the two normal laws."""
-        return self._mu
-
-    @property
     def n(self) -> int:
         """Number of users, including the one who differs."""
         return self._budgets.n
