@@ -1,5 +1,6 @@
 """Several messages with any outputs: all histograms in fractions, and brackets at any size."""
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -195,3 +196,97 @@ def test_continuous_noise_several_times():
     assert lower == 0.0
     factor = math.expm1(0.3) / math.expm1(0.1)
     assert_allclose(upper, factor * fs.exact_profile(more).delta(0.1), rtol=1e-9, atol=0)
+
+
+# ---- Worst case --------------------------------------------------------------------------------
+
+SYMMETRIC = [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.25, 0.5]]
+INFINITE = [[0.5, 0.5, 0.0], [0.25, 0.25, 0.5], [0.25, 0.5, 0.25]]
+BINARY = [[0.75, 0.25], [0.5, 0.5], [0.25, 0.75]]
+
+
+@pytest.mark.parametrize(
+    ("rows", "n", "messages"),
+    [
+        (ROWS, 1, 3),
+        (ROWS, 4, 3),
+        (SYMMETRIC, 3, 3),
+        (INFINITE, 2, 4),
+        (INFINITE, 3, 2),
+        (BINARY, 4, 3),
+        (BINARY, 2, 4),
+    ],
+    ids=str,
+)
+def test_worst_case_over_every_dataset(rows, n, messages):
+    """All datasets of nm <= 12 messages, in both directions: none is above the bound."""
+    worst = fs.worst_case_profile(fs.Randomizer(rows), n, messages=messages)
+    assert worst.validity is fs.Validity.UPPER_BOUND
+    laws = []
+    for held in itertools.combinations_with_replacement(range(3), n - 1):
+        others = {x: held.count(x) for x in set(held)}
+        for pair in itertools.permutations(range(3), 2):
+            q, p = (
+                np.array([float(law.get(place, 0)) for place in histograms(n * messages, rows)])
+                for law in unbundled_pair(fractions(rows), others, pair, messages)
+            )
+            laws.append((q, p))
+    for epsilon in (0.0, 0.1, 0.5, 1.5, 4.0, math.inf):
+        ratio = math.exp(epsilon)
+        truth = max(
+            float(np.maximum(p - np.where(q > 0.0, ratio, 0.0) * np.maximum(q, 1e-300), 0.0).sum())
+            for q, p in laws
+        )
+        lower, upper = worst.bounds(epsilon)
+        assert lower <= truth * (1.0 + 1e-12)
+        assert truth <= upper * (1.0 + 1e-12)
+    alpha = 0.1
+    sorted_out = min(float(type_two_error(q, p, alpha)) for q, p in laws)
+    assert worst.trade_off(alpha) <= sorted_out + 1e-12
+
+
+def histograms(total, rows):
+    return [
+        place
+        for place in itertools.product(range(total + 1), repeat=len(rows[0]))
+        if sum(place) == total
+    ]
+
+
+def type_two_error(q, p, alpha):
+    order = np.argsort(-p / (p + q + 1e-300))
+    level = np.cumsum(q[order])
+    power = np.interp(
+        alpha, np.concatenate(([0.0], level)), np.concatenate(([0.0], np.cumsum(p[order])))
+    )
+    return 1.0 - power
+
+
+def test_worst_case_at_any_size():
+    krr = fs.k_randomized_response(2.0, 16)
+    for n, messages, width in ((10**4, 4, 0.02), (10**8, 32, 2e-3)):
+        worst = fs.worst_case_profile(krr, n, messages=messages)
+        epsilon = worst.epsilon(1e-8)
+        lower, upper = worst.bounds(epsilon)
+        assert upper <= 1e-8
+        assert lower <= upper <= lower * (1.0 + width)
+        found = worst.argmax(epsilon)
+        assert found.experiment.messages == messages
+        assert set(found.experiment.others) == {2}
+        attained = fs.exact_profile(found.experiment)
+        assert attained.bounds(epsilon, direction=found.direction)[1] >= lower
+    assert worst.to_dict()["setting"]["messages"] == 32
+
+
+def test_worst_case_edges():
+    krr = fs.k_randomized_response(1.0, 3)
+    worst = fs.worst_case_profile(krr, 50, messages=3)
+    assert worst.epsilon(0.0) == 3.0
+    assert worst.delta(3.0) == 0.0
+    infinite = fs.worst_case_profile(fs.Randomizer(INFINITE), 50, messages=3)
+    lower, upper = infinite.bounds(math.inf)
+    assert_allclose([lower, upper], 0.875, rtol=1e-9, atol=0)
+    assert infinite.epsilon(0.5) == math.inf
+    noise = fs.worst_case_profile(fs.laplace(1.0), 10**4, messages=3)
+    assert noise.bounds(0.1)[0] == 0.0
+    assert 0.0 < noise.epsilon(1e-6) < 3.0

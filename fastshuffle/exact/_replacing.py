@@ -84,13 +84,21 @@ def _is_clear(law: HomogeneousLaw) -> BoolArray:
     return (law.null == 0.0) & (law.background == 0.0)
 
 
-def _without_clear(law: HomogeneousLaw) -> HomogeneousLaw:
-    """Return the law with what is sent under P alone taken out of P."""
+def split_clear(law: Law) -> tuple[float, Law]:
+    """Return the mass of the clear signs under P, and the law with them taken out of P."""
+    if not isinstance(law, HomogeneousLaw):
+        return 0.0, law
     clear = _is_clear(law)
     losses = law.losses[~clear & ((law.alternative > 0.0) | (law.null > 0.0))]
-    return law._replace(
+    rest = law._replace(
         alternative=np.where(clear, 0.0, law.alternative), loss=float(losses.max(initial=0.0))
     )
+    return min(float(law.alternative[clear].sum()), 1.0), rest
+
+
+def smaller_step(epsilon: float, messages: int) -> float:
+    """Return ``epsilon / messages``, rounded down: a smaller step is valid too."""
+    return epsilon / messages * (1.0 - _ULP)
 
 
 def log_factor(step: float, messages: int, clear: float = 0.0) -> float:
@@ -114,29 +122,18 @@ def log_upper(value: float, step: float, messages: int, clear: float = 0.0) -> f
     return min(total + _ROUNDING * (1.0 + messages * step), 0.0) if total > -math.inf else total
 
 
-def replaced_curve(
-    law: Law, n_others: int, messages: int, rtol: float, *, own_hide: bool = False
-) -> Curve:
-    """Return the upper curve for a user of some messages, among so many others of a background.
-
-    ``own_hide`` says that the user's own messages have a part in the background too, as they have
-    in a blanket: then they are not revealed.
-    """
-    n = n_others + (messages if own_hide else 1)
+def replaced_curve(law: Law, n_others: int, messages: int, rtol: float) -> Curve:
+    """Return the upper curve for a user of some messages, among so many others of a background."""
     if messages == 1:
-        return law.among(n).curve(rtol)
-    clear, whole = 0.0, law
-    if isinstance(law, HomogeneousLaw):
-        clear = min(float(law.alternative[_is_clear(law)].sum()), 1.0)
-        law = _without_clear(law)
-    single = law.among(n).curve(rtol)
+        return law.among(n_others + 1).curve(rtol)
+    clear, rest = split_clear(law)
+    single = rest.among(n_others + 1).curve(rtol)
 
     def log_bracket(epsilon: float) -> Bracket:
-        if epsilon == math.inf and isinstance(whole, HomogeneousLaw):
-            upper = log_infinite_mass(whole, n_others, messages) + TAIL_ROUNDING
+        if epsilon == math.inf and isinstance(law, HomogeneousLaw):
+            upper = log_infinite_mass(law, n_others, messages) + TAIL_ROUNDING
             return Bracket(-math.inf, min(upper, 0.0))
-        # no larger than the quotient: a smaller step is valid too
-        step = epsilon / messages * (1.0 - _ULP)
+        step = smaller_step(epsilon, messages)
         return Bracket(-math.inf, log_upper(single.at(step).upper, step, messages, clear))
 
     loss = math.inf if clear > 0.0 else messages * single.loss

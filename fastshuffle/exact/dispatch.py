@@ -17,6 +17,7 @@ from fastshuffle.exact.homogeneous import homogeneous_profile, require_no_underf
 from fastshuffle.exact.lattice import LatticeProfile, lattice_profile
 from fastshuffle.exact.revealing import bracket_profile
 from fastshuffle.exact.unbundled import UnbundledProfile
+from fastshuffle.exact.unbundled_general_worst_case import UnbundledGeneralWorstCase
 from fastshuffle.exact.unbundled_worst_case import UnbundledWorstCase
 from fastshuffle.exact.worst_case import WorstCaseProfile
 from fastshuffle.experiment import ShuffleExperiment
@@ -194,18 +195,18 @@ def worst_case_profile(
     rtol : float, optional
         Relative accuracy, from 1e-9 to 0.5; by default 1e-6 for two outputs and 1e-3 otherwise.
     messages : int, default 1
-        How many messages of every user are shuffled one by one; more than 1 for two inputs and two
-        outputs only. Messages of a user that stay together are one message of a `bundle`.
+        How many messages of every user are shuffled one by one. Messages of a user that stay
+        together are one message of a `bundle`.
 
     Returns
     -------
     WorstCaseProfile
         UPPER_BOUND for replace-one neighbours with n known: ``delta`` is the upper end of
         ``bounds``, ``epsilon`` the safe side, ``argmax`` the worst dataset found. With two outputs
-        the bracket is no wider than rtol. Otherwise its upper end is the privacy blanket and its
-        lower end the exact delta of the worst dataset found, each to rtol; the gap shows what is
-        not known. Forward and reverse are the same number here, since the ordered pairs of
-        neighbouring datasets are a symmetric set.
+        the bracket is no wider than rtol, several messages and more than two inputs excepted.
+        Otherwise its upper end is the privacy blanket and its lower end the delta of the worst
+        dataset found; the gap shows what is not known. Forward and reverse are the same number
+        here, since the ordered pairs of neighbouring datasets are a symmetric set.
 
     Raises
     ------
@@ -228,7 +229,11 @@ def worst_case_profile(
     bound. For a block of values, dropping the users who may hold either row bounds all of it, by
     post-processing; a second bound, from the contour integral, is sharp where all k nearly tie.
 
-    *Several messages.* The same search by the first bound, over the users' inputs.
+    *Several messages.* For two inputs and two outputs the same search by the first bound. Otherwise
+    two datasets in which one message of a user is replaced are neighbours of nm users who send one
+    each. So delta is at most ``(e**epsilon - 1) / (e**step - 1)`` times the blanket's among nm
+    users at ``step = epsilon / m``, by `revealing_profile`'s argument. The lower end is a sum of
+    scores. For k-ary randomized response the gap is a relative 1e-2 at n = 1e4, 1e-3 at n = 1e6.
 
     *More outputs.* See `blanket_profile` for the upper end. The datasets tried for the lower end
     are those whose other users all hold one input, any input: for k-ary randomized response a
@@ -266,15 +271,12 @@ def worst_case_profile(
     apart = check_count("messages", messages, minimum=1, maximum=LARGEST_COUNT // users)
     if apart > 1:
         if (
-            isinstance(checked, ContinuousNoise)
-            or checked.n_inputs > 2
-            or checked.merged((0, 1)).rows.shape[1] > 2
+            not isinstance(checked, ContinuousNoise)
+            and checked.n_inputs == 2
+            and checked.merged((0, 1)).rows.shape[1] <= 2
         ):
-            raise UnsupportedSettingError(
-                f"randomizer must have 2 inputs and 2 outputs for {apart} messages a user, got "
-                f"{checked!r}"
-            )
-        return UnbundledWorstCase(checked, users, _check_rtol(rtol, 1e-3), apart)
+            return UnbundledWorstCase(checked, users, _check_rtol(rtol, 1e-3), apart)
+        return UnbundledGeneralWorstCase(checked, users, _check_rtol(rtol, 1e-3), apart)
     inputs = checked.representative_inputs()
     finite = not isinstance(checked, ContinuousNoise)
     if finite and len(inputs) == checked.n_inputs and checked.merged(inputs).rows.shape[1] <= 2:

@@ -124,7 +124,7 @@ def _curve(experiment: ShuffleExperiment, pair: tuple[int, int], rtol: float) ->
     above = hidden_curves(experiment, pair, rtol)
     users = None
     if not isinstance(experiment.randomizer, ContinuousNoise):
-        users = _users(experiment, pair)
+        users = users_of(experiment, pair)
 
     def below(epsilon: float, upper: float) -> float:
         if users is None:
@@ -173,7 +173,8 @@ def hidden_curves(experiment: ShuffleExperiment, pair: tuple[int, int], rtol: fl
     return curves
 
 
-def _users(experiment: ShuffleExperiment, pair: tuple[int, int]) -> Users:
+def users_of(experiment: ShuffleExperiment, pair: tuple[int, int]) -> Users:
+    """Return the messages of all users, for the pair (a, b) of the differing one."""
     merged = experiment.randomizer.merged((*pair, *experiment.others))
     require_no_underflow(experiment.randomizer, merged)
     counts = [float(experiment.messages * count) for count in experiment.others.values()]
