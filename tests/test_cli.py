@@ -623,7 +623,6 @@ class TestFiles:
         ("arguments", "message"),
         [
             (["--messages", "0"], "--messages must be an integer from 1 to"),
-            (["--messages", "2", "--mechanism", "krr:3"], "must have 2 inputs and 2 outputs"),
             (["--messages", "2", "--bundled", "--mechanism", "laplace"], "continuous noise"),
         ],
     )
