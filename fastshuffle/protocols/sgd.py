@@ -305,8 +305,11 @@ def fit_sgd(  # noqa: PLR0913 - each is a choice of the deployment
             w / (m.difference * n)
             for w, m, n in zip(shares.tolist(), randomizers, sizes, strict=True)
         ]
-    fit = _Fit(x, y, MODELS[model], budgets.members(), randomizers, sizes, factors)
-    path, losses, clipped = fit.run(n_rounds, first_step, rng)
+    parts = [
+        _Part(x[users], y[users], *rest)
+        for users, *rest in zip(budgets.members(), randomizers, sizes, factors, strict=True)
+    ]
+    path, losses, clipped = _Fit(MODELS[model], parts).run(n_rounds, first_step, rng)
     return SGDResult(
         protocol=f"{model} regression by {n_rounds} rounds of gradients: {kind.words}",
         estimate=path[n_rounds // 2 :].mean(axis=0),
@@ -320,22 +323,34 @@ def fit_sgd(  # noqa: PLR0913 - each is a choice of the deployment
     )
 
 
-class _Fit(NamedTuple):
-    """The data, and for each budget its users, randomizer, how many take part, and their weight."""
+class _Part(NamedTuple):
+    """The users of one budget: their data, randomizer, how many take part, and their weight."""
 
     x: FloatArray
     y: FloatArray
+    randomizer: VectorMechanism
+    size: int
+    factor: float
+
+    def drawn(self, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+        """Return the data of those who take part in a round."""
+        if self.size == len(self.y):
+            return self.x, self.y
+        users = rng.choice(len(self.y), self.size, replace=False)
+        return self.x[users], self.y[users]
+
+
+class _Fit(NamedTuple):
+    """The model and the users by budget."""
+
     model: _Model
-    members: list[npt.NDArray[np.intp]]
-    randomizers: list[VectorMechanism]
-    sizes: list[int]
-    factors: list[float]
+    parts: list[_Part]
 
     def run(
         self, rounds: int, step: float, rng: np.random.Generator
     ) -> tuple[FloatArray, FloatArray, int]:
         """Return the coefficients after each round, the losses, and the number of clipped."""
-        path = np.zeros((rounds + 1, self.x.shape[1]))
+        path = np.zeros((rounds + 1, self.parts[0].x.shape[1]))
         losses = [self.loss(path[0])]
         clipped = 0
         for t in range(1, rounds + 1):
@@ -351,7 +366,10 @@ class _Fit(NamedTuple):
 
     def loss(self, coefficients: FloatArray) -> float:
         """Return the mean loss over all users."""
-        return float(self.model.loss(self.x @ coefficients, self.y).mean())
+        total = sum(
+            float(self.model.loss(part.x @ coefficients, part.y).sum()) for part in self.parts
+        )
+        return total / sum(len(part.y) for part in self.parts)
 
     def gradient(
         self, coefficients: FloatArray, rng: np.random.Generator
@@ -359,15 +377,12 @@ class _Fit(NamedTuple):
         """Return the estimate from one round of shuffled messages, and the number of clipped."""
         estimate = np.zeros_like(coefficients)
         clipped = 0
-        for users, randomizer, size, factor in zip(
-            self.members, self.randomizers, self.sizes, self.factors, strict=True
-        ):
-            drawn = users if size == users.size else rng.choice(users, size, replace=False)
-            x = self.x[drawn]
-            slopes = self.model.slope(x @ coefficients, self.y[drawn])
-            gradients, outside = randomizer.clipped(slopes[:, np.newaxis] * x)
-            messages = rng.permutation(randomizer.report(gradients, rng))
-            estimate += factor * randomizer.total(messages)
+        for part in self.parts:
+            x, y = part.drawn(rng)
+            slopes = self.model.slope(x @ coefficients, y)
+            gradients, outside = part.randomizer.clipped(slopes[:, np.newaxis] * x)
+            messages = rng.permutation(part.randomizer.report(gradients, rng))
+            estimate += part.factor * part.randomizer.total(messages)
             clipped += outside
         return estimate, clipped
 

@@ -94,7 +94,9 @@ class CoordinateResponse(VectorMechanism):
 
     def clipped(self, vectors: FloatArray) -> tuple[FloatArray, int]:
         """Return the vectors with each coordinate within the range, and how many had others."""
-        outside = np.abs(vectors).max(axis=1) > self.clip
+        outside = np.zeros(len(vectors), dtype=np.bool_)
+        for column in vectors.T:  # few, and each of all users
+            outside |= np.abs(column) > self.clip
         return np.clip(vectors, -self.clip, self.clip), int(outside.sum())
 
     def report(self, vectors: FloatArray, rng: np.random.Generator) -> IntArray:
