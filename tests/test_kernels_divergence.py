@@ -65,7 +65,7 @@ def own_pair(law_a, law_b):
 def evaluate(order, groups, law_a, law_b):
     kept = [(count, law) for count, law in groups if law not in (0.0, 1.0)]
     loss = hockey_stick_pair(law_a, law_b)[3]
-    return window_divergence(order - 1.0, loss, group_rows(kept), own_pair(law_a, law_b))
+    return window_divergence(order - 1.0, loss, 1.0, group_rows(kept), own_pair(law_a, law_b))
 
 
 def points_of_laws():

@@ -11,9 +11,10 @@ from mpmath import mp, mpf
 from numpy.testing import assert_allclose
 
 import fastshuffle as fs
+from fastshuffle._kernels.binomial_groups import log_mass
 from fastshuffle._kernels.unbundled import message_laws, unbundled_hockey_stick
 from tests.laws import group_rows, hockey_stick_pair, randomizer
-from tests.tolerances import STATED
+from tests.tolerances import STATED, STATED_DIVERGENCE
 from validation.reference import exact
 from validation.reference.messages import enumerated_pair, unbundled_delta
 
@@ -243,6 +244,100 @@ def test_methods_for_one_message_refuse_several(method):
         fs.UnsupportedSettingError, match="messages must be 1 or bundled for this method"
     ):
         method(fs.ShuffleExperiment(RR, 10, k=2, messages=3))
+
+
+# ---- Divergences -------------------------------------------------------------------------------
+
+
+def renyi_by_enumeration(p, q, order):
+    """From masses in fractions, at 60 digits."""
+    pairs = [
+        tuple(mpf(x.numerator) / x.denominator for x in masses) for masses in zip(p, q, strict=True)
+    ]
+    if order >= 1 and any(b == 0 < a for a, b in pairs):
+        return mpf("inf")
+    both = [(a, b) for a, b in pairs if a > 0 and b > 0]
+    if order == 1:
+        return mp.fsum(a * mp.log(a / b) for a, b in both)
+    return mp.log(mp.fsum(a ** mpf(order) * b ** (1 - mpf(order)) for a, b in both)) / (order - 1)
+
+
+# The n, k, messages, p0 and p1: laws that nearly agree, that lie far apart, and certain messages
+DIVERGENCES = [
+    (1, 0, 3, 0.3, 0.6),
+    (5, 2, 3, 0.2, 0.7),
+    (20, 3, 10, 0.3, 0.35),
+    (3, 1, 30, 0.4, 0.6),
+    (12, 4, 5, 0.3, 0.3000001),
+    (30, 0, 4, 0.0, 0.2),
+    (9, 3, 4, 0.25, 1.0),
+]
+
+
+@pytest.mark.parametrize(("n", "k", "messages", "p0", "p1"), DIVERGENCES)
+def test_divergences_by_enumeration(n, k, messages, p0, p1):
+    w = fs.Randomizer.from_probabilities([p0, p1])
+    profile = fs.exact_profile(fs.ShuffleExperiment(w, n, k=k, messages=messages))
+    others = [((n - 1 - k) * messages, Fraction(p0)), (k * messages, Fraction(p1))]
+    q, p = (exact.binomial_groups([*others, (messages, Fraction(own))]) for own in (p0, p1))
+    with mp.workdps(60):
+        for direction, laws in (("forward", (p, q)), ("reverse", (q, p))):
+            for order in (0.25, 0.5, 1.0, 2.0, 8.0):
+                truth = renyi_by_enumeration(*laws, order)
+                found = profile.renyi(order, direction=direction)
+                assert_allclose(found, float(truth), rtol=STATED_DIVERGENCE, atol=0)
+        middle = [(x + y) / 2 for x, y in zip(p, q, strict=True)]
+        truth = 0.5 * sum(renyi_by_enumeration(law, middle, 1) for law in (p, q))
+        assert_allclose(profile.jensen_shannon(), float(truth), rtol=STATED_DIVERGENCE, atol=0)
+    assert profile.kl() == max(profile.renyi(1.0, direction=d) for d in ("forward", "reverse"))
+    assert_allclose(profile.chi_square(), np.expm1(profile.renyi(2.0)), rtol=1e-15, atol=0)
+    assert_allclose(
+        profile.renyi(math.inf),
+        messages * profile.experiment.randomizer.epsilon0,
+        rtol=1e-15,
+        atol=0,
+    )
+
+
+@pytest.mark.parametrize(("n", "messages"), [(10**6, 2), (10**12, 100), (10**10, 10**4)])
+def test_divergences_approach_the_limit(n, messages):
+    """``m I / (c n)`` with the next term ``O(m / n)``; several messages are no reason for less."""
+    w = fs.Randomizer.from_probabilities([0.3, 0.4])
+    profile = fs.exact_profile(fs.ShuffleExperiment(w, n, k=0, messages=messages))
+    information = fs.fisher_constant(w, 0.0) * messages / n
+    for found, c in ((profile.kl(), 2), (profile.chi_square(), 1), (profile.jensen_shannon(), 8)):
+        assert_allclose(found, information / c, rtol=information + 1e-12, atol=0)
+
+
+@pytest.mark.parametrize("case", [(50, 10, 10_000, 0.3, 0.4), (300, 299, 55, 0.27, 0.99)])
+def test_divergences_of_laws_far_apart(case):
+    """Every point against every stride-th: where P / Q is large, logarithms do not cancel."""
+    n, k, messages, p0, p1 = case
+    others = [(c * messages, p) for c, p in ((n - 1 - k, p0), (k, p1)) if c]
+    variance = sum(c * p * (1 - p) for c, p in others)
+    middle = sum(c * p for c, p in others) + 0.5 * messages * (p0 + p1)
+    reach = messages * (p1 - p0) + 12.0 * math.sqrt(variance)
+    points = np.arange(max(0.0, middle // 1 - reach // 1), min(n * messages, middle + reach))
+    log_p, log_q = np.empty(len(points)), np.empty(len(points))
+    for own, masses in ((p0, log_q), (p1, log_p)):
+        groups = group_rows([*others, (messages, own)])
+        masses[:] = [log_mass(x, groups) for x in points.tolist()]
+    w = fs.Randomizer.from_probabilities([p0, p1])
+    profile = fs.exact_profile(fs.ShuffleExperiment(w, n, k=k, messages=messages))
+    kl = math.fsum(np.exp(log_p) * (log_p - log_q))
+    assert_allclose(profile.kl(direction="forward"), kl, rtol=1e-11, atol=0)
+    log_moment = np.logaddexp.reduce(2.0 * log_p - log_q)
+    assert_allclose(profile.renyi(2.0, direction="forward"), log_moment, rtol=1e-11, atol=0)
+
+
+def test_divergences_refused():
+    w = fs.Randomizer.from_probabilities([0.2, 0.8])
+    apart = fs.exact_profile(fs.ShuffleExperiment(w, 2, k=0, messages=10**7))
+    with pytest.raises(fs.UnsupportedSettingError, match="messages must be fewer"):
+        apart.kl()
+    many = fs.exact_profile(fs.ShuffleExperiment(w, 10**12, k=0, messages=10))
+    with pytest.raises(ValueError, match="order must be <="):
+        many.renyi(1e12)
 
 
 # ---- Worst case --------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ import numpy as np
 from fastshuffle._kernels.hockey_stick import epsilon_array, log_delta_array
 from fastshuffle._kernels.trade_off import type_two_error_array
 from fastshuffle._typing import Direction, FloatArray
-from fastshuffle.exact._pair import DIRECTION_CODE, FORWARD, REVERSE, log_bounds
+from fastshuffle.exact._pair import DIRECTION_CODE, codes_of, log_bounds
 from fastshuffle.profile import PrivacyProfile
 
 
@@ -40,7 +40,7 @@ class GroupCurves(PrivacyProfile):
 
     def _trade_off(self, alphas: FloatArray, direction: Direction) -> FloatArray:
         least = np.ones_like(alphas)
-        for code in self._codes(direction):
+        for code in codes_of(direction):
             null, alternative = (
                 np.vstack((self._groups[code], self._own[code, user])) for user in (code, 1 - code)
             )
@@ -48,7 +48,3 @@ class GroupCurves(PrivacyProfile):
             type_two_error_array(alphas, null, alternative, errors)
             least = np.minimum(least, errors)
         return least
-
-    @staticmethod
-    def _codes(direction: Direction) -> tuple[int, ...]:
-        return (FORWARD, REVERSE) if direction == "both" else (DIRECTION_CODE[direction],)

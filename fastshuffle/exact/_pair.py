@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from fastshuffle._typing import FloatArray
+from fastshuffle._typing import Direction, FloatArray
 from fastshuffle.randomizers import MergedRows
 
 FORWARD, REVERSE = 0, 1
@@ -18,6 +18,11 @@ _EPSILON_ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
 # epsilon, which enters as an exponent (survey in validation/). Stated some times wider.
 _LOG_ROUNDING = 1e-12
 _LOG_ROUNDING_PER_UNIT = 5e-15
+
+
+def codes_of(direction: Direction) -> tuple[int, ...]:
+    """Return the codes of the directions that one stands for."""
+    return (FORWARD, REVERSE) if direction == "both" else (DIRECTION_CODE[direction],)
 
 
 def rounding(log_delta: FloatArray, epsilon: FloatArray) -> FloatArray:

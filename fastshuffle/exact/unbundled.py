@@ -1,10 +1,9 @@
 """The exact profile of an experiment with binary output whose users send several messages."""
 
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
-from fastshuffle._kernels.binomial_groups import drop_certain_groups, mirror_groups
 from fastshuffle._kernels.trade_off import type_two_error_array
 from fastshuffle._kernels.unbundled import (
     message_laws,
@@ -12,14 +11,15 @@ from fastshuffle._kernels.unbundled import (
     unbundled_log_delta_array,
 )
 from fastshuffle._typing import Direction, FloatArray
-from fastshuffle.exact._pair import DIRECTION_CODE, FORWARD, REVERSE, log_bounds, pair_arrays
+from fastshuffle.exact._pair import DIRECTION_CODE, FORWARD, REVERSE, codes_of, log_bounds
+from fastshuffle.exact._pair_profile import PairProfile
 from fastshuffle.experiment import ShuffleExperiment
-from fastshuffle.profile import PrivacyProfile, Validity
+from fastshuffle.profile import Validity
 from fastshuffle.randomizers import MergedRows
 
 
 @final
-class UnbundledProfile(PrivacyProfile):
+class UnbundledProfile(PairProfile):
     """The exact profile of binary messages, several a user and all shuffled; see `exact_profile`.
 
     Notes
@@ -31,33 +31,14 @@ class UnbundledProfile(PrivacyProfile):
     """
 
     def __init__(self, experiment: ShuffleExperiment, merged: MergedRows) -> None:
-        self._experiment = experiment
-        messages = float(experiment.messages)
-        rows, self._pairs = pair_arrays(merged)
-        others = np.ascontiguousarray(rows[FORWARD, 2:])
-        others[:, 0] = [messages * count for count in experiment.others.values()]
-        kept = np.empty_like(others)
-        n_kept, _ = drop_certain_groups(others, kept)
-        kept = kept[:n_kept]
-        mirrored = np.empty_like(kept)
-        mirror_groups(kept, mirrored)
+        super().__init__(experiment, merged)
         # the rows of Q, of P and of the mixture, for each direction
-        self._laws = np.empty((2, 3, n_kept + 2, 5))
-        for direction, groups in ((FORWARD, kept), (REVERSE, mirrored)):
+        self._laws = np.empty((2, 3, self._groups.shape[1] + 2, 5))
+        for direction in (FORWARD, REVERSE):
             # in either direction the null law first: that of the first dataset, and of the second
-            own = rows[direction, :2][:: 1 if direction == FORWARD else -1].copy()
-            own[:, 0] = messages
-            message_laws(groups, own, self._laws[direction])
-
-    @property
-    def experiment(self) -> ShuffleExperiment:
-        """The experiment the profile belongs to."""
-        return self._experiment
-
-    @property
-    def n(self) -> int:
-        """Number of users, including the one who differs."""
-        return self._experiment.n
+            own = self._own[direction][:: 1 if direction == FORWARD else -1].copy()
+            own[:, 0] = self._messages
+            message_laws(self._groups[direction], own, self._laws[direction])
 
     @property
     def validity(self) -> Validity:
@@ -98,14 +79,8 @@ class UnbundledProfile(PrivacyProfile):
 
     def _trade_off(self, alphas: FloatArray, direction: Direction) -> FloatArray:
         least = np.ones_like(alphas)
-        for code in (FORWARD, REVERSE) if direction == "both" else (DIRECTION_CODE[direction],):
+        for code in codes_of(direction):
             errors = np.empty_like(alphas)
             type_two_error_array(alphas, self._laws[code, 0], self._laws[code, 1], errors)
             least = np.minimum(least, errors)
         return least
-
-    def _setting(self) -> dict[str, Any]:
-        return self._experiment.to_dict()
-
-    def __repr__(self) -> str:
-        return f"<UnbundledProfile of {self._experiment!r}>"
