@@ -5,6 +5,7 @@ import math
 import tracemalloc
 from fractions import Fraction
 from functools import cache
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,13 @@ from scipy.stats import beta
 
 import fastshuffle as fs
 from fastshuffle.exact.lattice import lattice_profile
-from fastshuffle.monte_carlo.intervals import bet_sizes, mean_bounds, probability_bounds
+from fastshuffle.monte_carlo.intervals import (
+    bets_on_less,
+    bets_on_more,
+    lower_mean,
+    probability_bounds,
+    upper_mean,
+)
 from validation.reference.exact import histogram_pair, hockey_stick
 
 pytestmark = pytest.mark.filterwarnings("ignore::fastshuffle.profile.DeltaWarning")
@@ -315,34 +322,54 @@ class TestNullCase:
         assert 0.0 < profile.delta(0.0) < 1e-11
 
 
+def mean_bounds(sample, bet, log_wealth):
+    """Return both bounds from one sample, as numbers."""
+    sums = np.array([sample.sum()]), np.array([(sample**2).sum()])
+    wealth = np.array([log_wealth])
+    ends = (f(len(sample), *sums, np.array([bet]), wealth)[0] for f in (lower_mean, upper_mean))
+    return tuple(map(float, ends))
+
+
 class TestIntervals:
-    def test_bets_win_where_the_bound_says(self):
+    def test_what_is_refused_is_refused_by_the_wealth_itself(self):
         rng = np.random.default_rng(3)
         for n, power in ((50, 1.0), (1000, 4.0), (3000, 12.0)):
             sample = rng.random(n) ** power
-            terms, squares = np.array([sample.sum()]), np.array([(sample**2).sum()])
-            for bet in (0.01, 0.1, 0.5, 0.95):
-                for log_wealth in (0.0, 3.0, 10.0):
-                    low, high = mean_bounds(n, terms, squares, np.array([bet]), log_wealth)
-                    psi = -math.log1p(-bet) - bet
-                    for end, sign in ((low[0], 1.0), (high[0], -1.0)):
-                        wealth = sign * bet * (terms[0] - n * end)
-                        wealth -= psi * (squares[0] - 2 * end * terms[0] + n * end * end)
-                        if 0.0 < end < 1.0:
-                            assert_allclose(wealth, log_wealth, rtol=0, atol=1e-9 * n)
-                        else:
-                            assert wealth <= log_wealth + 1e-9 * n
-                    assert low[0] <= sample.mean() <= high[0]
+            for bet, log_wealth in product((0.01, 0.1, 0.5, 0.95), (0.1, 3.0, 10.0)):
+                low, high = mean_bounds(sample, bet, log_wealth)
+                assert 0.0 <= low <= sample.mean() <= high <= 1.0
+                if low > 0.0:
+                    assert np.log1p(bet * (sample - low)).sum() >= log_wealth - 1e-12 * n
+                if high < 1.0:
+                    assert np.log1p(bet * (high - sample)).sum() >= log_wealth - 1e-12 * n
+
+    @pytest.mark.parametrize("values", [(0.0, 0.4), (0.0, 1.0), (0.3, 1.0)])
+    def test_samples_of_the_least_wealth(self, values):
+        sample = np.repeat(values, (9000, 1000))
+        for bet, log_wealth in product((0.1, 0.5, 0.9), (1.0, 5.0)):
+            low, high = mean_bounds(sample, bet, log_wealth)
+            if values[0] == 0.0:
+                wealth = np.log1p(bet * (sample - low)).sum()
+                assert_allclose(wealth, log_wealth, rtol=1e-9, atol=0)
+            if values[1] == 1.0:
+                wealth = np.log1p(bet * (high - sample)).sum()
+                assert_allclose(wealth, log_wealth, rtol=1e-9, atol=0)
+
+    @pytest.mark.parametrize("value", [0.0, 0.25, 1.0])
+    def test_terms_that_are_all_equal(self, value):
+        low, high = mean_bounds(np.full(10_000, value), 0.5, 5.0)
+        assert max(0.0, value - 0.002) <= low <= value <= high <= min(1.0, value + 0.002)
 
     def test_width_is_near_that_of_a_known_variance(self):
         rng = np.random.default_rng(3)
         sample = rng.random(10**5) ** 8
-        bets = bet_sizes(10**5, np.array([sample.std()]), 0.005)
-        low, high = mean_bounds(
-            10**5, sample.sum(keepdims=True), (sample**2).sum(keepdims=True), bets, math.log(200)
-        )
+        share, deviation = np.array([0.005 / math.e]), np.array([sample.std()])
+        sums = np.array([sample.sum()]), np.array([(sample**2).sum()])
+        more, less = (bets(10**5, deviation, share) for bets in (bets_on_more, bets_on_less))
+        wealth = np.array([math.log(200)])
+        low, high = lower_mean(10**5, *sums, more, wealth), upper_mean(10**5, *sums, less, wealth)
         ideal = 2.0 * math.sqrt(2.0 * math.log(200) / 10**5) * sample.std()
-        assert ideal < high[0] - low[0] < 1.05 * ideal
+        assert 0.99 * ideal < high[0] - low[0] < 1.02 * ideal
 
     def test_clopper_pearson(self):
         """Limits are quantiles of beta laws."""
@@ -357,6 +384,40 @@ class TestIntervals:
             expected_high = beta.isf(alpha, successes + 1, trials - successes)
             assert_allclose(low, 0.0 if successes == 0 else expected_low, rtol=1e-10, atol=0)
             assert_allclose(high, 1.0 if successes == trials else expected_high, rtol=1e-10, atol=0)
+
+    def test_between_two_epsilons_the_lower_bound_follows_the_tangent(self):
+        experiment = fs.ShuffleExperiment(THREE, 1000, others={2: 999})
+        exact = fs.exact_profile(experiment, rtol=1e-6)
+        profile = estimate(experiment, 400_000, target_delta=1e-6)
+        for direction in DIRECTIONS:
+            grid = profile.epsilons[direction]
+            grid = grid[grid < exact.epsilon(1e-7)]
+            ends = np.array([profile.bounds(e, direction=direction) for e in grid])
+            for e, following, (low, _), (next_low, _) in zip(
+                grid, grid[1:], ends, ends[1:], strict=False
+            ):
+                middle = 0.5 * (e + following)
+                lower, upper = profile.bounds(middle, direction=direction)
+                assert lower <= exact.delta(middle, direction=direction) <= upper
+                # half of the way between the ends, but for the curvature in between
+                assert lower > 0.94 * math.sqrt(low * next_low)
+
+    def test_a_target_is_favoured(self):
+        experiment = fs.ShuffleExperiment(THREE, 1000, k=500)
+        rng = np.random.default_rng(1)
+        plain = fs.Simulation(experiment, target_delta=1e-6)
+        plain.run(2**17, rng)
+        favoured = plain.profile()
+        epsilon = favoured.epsilon(1e-6, direction="forward")
+        plain._target = None
+        even = plain.profile()
+
+        def width(profile, at):
+            lower, upper = profile.bounds(at, direction="forward")
+            return upper - lower
+
+        assert width(favoured, epsilon) < 0.92 * width(even, epsilon)
+        assert width(favoured, 0.0) < 1.06 * width(even, 0.0)
 
     def test_coverage_of_the_joint_interval(self):
         """Of 100 repeats at 90 percent, no fewer hold than chance allows; more in validation."""

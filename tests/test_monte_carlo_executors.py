@@ -150,7 +150,7 @@ class TestMerging:
         with pytest.raises(ValueError, match="text must be a state of"):
             fs.Simulation.from_json(other, reference)
 
-    @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 1}', "null"])
+    @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 2}', "null"])
     def test_no_state(self, text):
         with pytest.raises(ValueError, match="text must be the state of a simulation"):
             fs.Simulation.from_json(EXPERIMENT, text)
@@ -159,7 +159,7 @@ class TestMerging:
 
     def test_a_state_of_a_later_format(self, reference):
         content = {**json.loads(reference), "format": 99}
-        with pytest.raises(ValueError, match="text must be a state of format 1, got 99"):
+        with pytest.raises(ValueError, match="text must be a state of format 2, got 99"):
             fs.Simulation.from_json(EXPERIMENT, json.dumps(content))
 
 

@@ -2,27 +2,57 @@
 
 import math
 from dataclasses import dataclass
-from typing import Self
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from fastshuffle._typing import FloatArray
-from fastshuffle.monte_carlo.chunks import Sums, Task, moments
-from fastshuffle.monte_carlo.intervals import bet_sizes, mean_bounds
+from fastshuffle.monte_carlo.chunks import Pilot, Sums, Task, moments
+from fastshuffle.monte_carlo.intervals import (
+    bets_on_less,
+    bets_on_more,
+    least_wealth,
+    lower_mean,
+    upper_mean,
+)
 from fastshuffle.monte_carlo.pair import PairLaws
 
 # An estimate between two epsilons of the grid is given as long as so many samples bear it.
 _LEAST_EFFECTIVE = 10.0
 _BISECTIONS = 80
-# Where chance sets the wealth that refuses a mean below this logarithm, this one is used: an
-# interval never shrinks to its estimate.
-_LEAST_WEALTH = 1.0
+# What part of the error of a lower bound goes to the tangent.
+_TANGENT_PART = 0.25
 
 
 def _log(values: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore"):
         return np.log(values)
+
+
+class Target(NamedTuple):
+    """Where intervals are to be sharpest: at an epsilon, or where delta comes down to a number."""
+
+    kind: Literal["epsilon", "delta"]
+    value: float
+
+    def place(self, task: Task, pilot: Pilot) -> int:
+        """Return about the place of the target in the grid."""
+        laws, aim = task
+        if self.kind == "epsilon":
+            return int(np.abs(aim.epsilons - self.value).argmin())
+        sampled = aim.log_units + math.log(laws.share) + _log(pilot.means)
+        low_enough = np.logaddexp(sampled, _log(laws.clear(aim.epsilons))) <= math.log(self.value)
+        return int(low_enough.argmax()) if low_enough.any() else len(low_enough) - 1
+
+
+def _weights(size: int, center: int | None) -> FloatArray:
+    """Return the parts of the error that may be made at each epsilon."""
+    even = np.full(size, 1.0 / size)
+    if center is None:
+        return even
+    near = 1.0 / (1.0 + (np.arange(size) - center) ** 2.0)
+    return 0.5 * (even + near / near.sum())
 
 
 @dataclass(frozen=True)
@@ -38,6 +68,8 @@ class Band:
     log_estimate, log_lower, log_upper, log_error : array
         Of the part that is sampled, at the grid: the estimate, the bounds, made monotone, and the
         standard error.
+    log_tangent : array
+        Lower bounds at the grid on the tangents of delta at the next epsilon, but at the last.
     effective : array
         Effective sample size at the grid, ``(sum x)**2 / sum x**2`` over the weighted terms x.
     reach : float
@@ -46,14 +78,16 @@ class Band:
     Notes
     -----
     Delta decreases in epsilon and is convex in exp(epsilon). So between two epsilons of the grid
-    the upper bound is the chord in exp(epsilon), and the lower one the largest of that at the
-    second epsilon and of two lines: through the two bounds before and through the two after.
+    the upper bound is the chord in exp(epsilon). The lower one is that at the second epsilon, or
+    the chord to it from a lower bound on its tangent: of what samples of larger loss than the
+    second epsilon contribute at the first, which is below delta and linear in exp(epsilon).
     """
 
     laws: PairLaws
     epsilons: FloatArray
     log_estimate: FloatArray
     log_lower: FloatArray
+    log_tangent: FloatArray
     log_upper: FloatArray
     log_error: FloatArray
     effective: FloatArray
@@ -61,29 +95,48 @@ class Band:
 
     @classmethod
     def of(
-        cls, task: Task, sums: Sums, deviations: FloatArray, *, alpha: float, uniform: float
+        cls,
+        task: Task,
+        sums: Sums,
+        pilot: Pilot,
+        *,
+        alpha: float,
+        target: Target | None,
+        uniform: float,
     ) -> Self:
         """Return the band that holds with probability 1 - alpha.
 
-        The error is split evenly over the epsilons and the two ends. ``uniform`` is a random
-        number of [0, 1] apart from the samples.
+        The error is split evenly over the two ends and over the epsilons, but for one half of it
+        that is spent near a target; that of the lower end goes to the tangents in part. ``uniform``
+        is a random number of [0, 1] apart from the samples.
         """
         laws, aim = task
         size = sums.size
         if laws.trivial:
             zero = np.full(len(aim.epsilons), -math.inf)
-            return cls(laws, aim.epsilons, zero, zero, zero, zero, -zero, math.inf)
-        terms, squares = moments(aim, sums.array())
+            return cls(laws, aim.epsilons, zero, zero, zero, zero, zero, -zero, math.inf)
+        found = moments(aim, sums.array())
+        terms, squares = found.terms, found.squares
         units = aim.log_units + math.log(laws.share)
         mean = terms / size
         error = np.sqrt(np.maximum(squares / size - mean * mean, 0.0) / size)
-        share = 0.5 * alpha / len(aim.epsilons)
-        wealth = max(_LEAST_WEALTH, math.log(uniform / share))
-        # terms are never negative, which is enough for a bound from below
-        lower, _ = mean_bounds(size, terms, squares, bet_sizes(size, deviations, share), wealth)
+        center = None if target is None else target.place(task, pilot)
+        shares = 0.5 * alpha * _weights(len(aim.epsilons), center)
+        part = np.full(len(shares), _TANGENT_PART)
+        part[-1] = 0.0  # no epsilon follows
+
+        def below(terms: FloatArray, squares: FloatArray, errors: FloatArray) -> FloatArray:
+            # terms are never negative, which is enough for a bound from below
+            bets = bets_on_more(size, pilot.deviations[: len(terms)], errors)
+            return lower_mean(size, terms, squares, bets, least_wealth(errors, uniform))
+
+        lower = below(terms, squares, (1.0 - part) * shares)
+        tangents = found.tangent_terms[:-1], found.tangent_squares[:-1]
+        tangent = below(*tangents, (part * shares)[:-1])
         scale = np.exp(aim.log_units - aim.log_limits)
-        bets = bet_sizes(size, scale * deviations, share)
-        _, upper = mean_bounds(size, scale * terms, scale**2 * squares, bets, wealth)
+        bets = bets_on_less(size, scale * pilot.deviations, shares)
+        wealth = least_wealth(shares, uniform)
+        upper = upper_mean(size, scale * terms, scale**2 * squares, bets, wealth)
         limits = aim.log_limits + math.log(laws.share)
         effective = np.where(squares > 0.0, terms**2 / np.where(squares > 0.0, squares, 1.0), 0.0)
         borne = effective >= _LEAST_EFFECTIVE
@@ -93,6 +146,7 @@ class Band:
             aim.epsilons,
             units + _log(mean),
             np.maximum.accumulate((units + _log(lower))[::-1])[::-1],
+            units[:-1] + _log(tangent),
             np.minimum.accumulate(np.minimum(limits + _log(upper), aim.log_ceilings)),
             units + _log(error),
             effective,
@@ -156,16 +210,11 @@ class Band:
         """Return the log of the lower bound."""
         at = np.searchsorted(self.epsilons, epsilons)
         inside = np.append(self.log_lower, -math.inf)[at]
-        # the lines through two neighbours on one side, the farther one at its upper bound
-        for first, second in ((2, 1), (-1, 0)):
-            cells = (at >= first) & (at + max(0, -first) < len(self.epsilons))
-            near, far = at[cells] - second, at[cells] - first
-            run = np.expm1(epsilons[cells] - self.epsilons[near])
-            run /= np.expm1(self.epsilons[far] - self.epsilons[near])
-            scale = np.maximum(self.log_upper[far - (first < 0)], -1e300)
-            rise = np.exp(self.log_upper[far] - scale) - np.exp(self.log_lower[near] - scale)
-            line = np.exp(self.log_lower[near] - scale) + rise * run
-            inside[cells] = np.maximum(inside[cells], scale + _log(np.maximum(line, 0.0)))
+        if len(self.epsilons) > 1:
+            after, share = self._cell(epsilons)
+            low, high = self.log_tangent[after - 1], self.log_lower[after]
+            chord = np.logaddexp(_log(share) + low, _log(1.0 - share) + high)
+            inside = np.where(at == after, np.maximum(inside, chord), inside)
         return self._total(epsilons, inside)
 
     def upper(self, epsilons: FloatArray) -> FloatArray:

@@ -85,17 +85,23 @@ class Sums:
 
 
 class Moments(NamedTuple):
-    """Sums of the terms of delta and of their squares at each epsilon, in the units of the aim."""
+    """Sums of the terms of delta and of their squares at each epsilon, in the units of the aim.
+
+    Those of ``tangent`` are over the samples whose loss is beyond the next epsilon: there the mean
+    is the line that touches delta, as a function of exp(epsilon), at the next epsilon.
+    """
 
     terms: FloatArray
     squares: FloatArray
+    tangent_terms: FloatArray
+    tangent_squares: FloatArray
 
 
 def moments(aim: Aim, cells: FloatArray) -> Moments:
     """Return the sums over all samples above each epsilon from those of the cells."""
     near = far = near_near = near_far = far_far = 0.0
     epsilons, units = aim.epsilons, aim.log_units
-    terms, squares = np.empty(len(epsilons)), np.empty(len(epsilons))
+    found = Moments(*np.empty((4, len(epsilons))))
     for e in range(len(epsilons) - 1, -1, -1):
         if e + 1 < len(epsilons):
             # from the next epsilon to this one: w a + q w b, and b shrinks by 1 - q
@@ -107,13 +113,14 @@ def moments(aim: Aim, cells: FloatArray) -> Moments:
             far_far *= (unit * fade) ** 2
             near = unit * (near + q * far)
             far *= unit * fade
+        found.tangent_terms[e], found.tangent_squares[e] = near, near_near
         near += cells[e, 0]
         far += cells[e, 1]
         near_near += cells[e, 2]
         near_far += cells[e, 3]
         far_far += cells[e, 4]
-        terms[e], squares[e] = near, near_near
-    return Moments(terms, squares)
+        found.terms[e], found.squares[e] = near, near_near
+    return found
 
 
 def chunk_size(tasks: dict[Side, Task]) -> int:
@@ -147,12 +154,19 @@ def draw_cells(task: Task, size: int, rng: np.random.Generator) -> FloatArray:
     return cells
 
 
-def pilot_deviations(task: Task) -> FloatArray:
-    """Return roughly the standard deviation of the terms at each epsilon, from a fixed pilot."""
+class Pilot(NamedTuple):
+    """Roughly the mean and the standard deviation of the terms at each epsilon."""
+
+    means: FloatArray
+    deviations: FloatArray
+
+
+def pilot(task: Task) -> Pilot:
+    """Return what a fixed pilot says of the terms."""
     size = pilot_size(task.laws)
     found = moments(task.aim, draw_cells(task, size, pilot_generator()))
     mean = found.terms / size
-    return np.sqrt(np.maximum(found.squares / size - mean * mean, 1.0 / size**2))
+    return Pilot(mean, np.sqrt(np.maximum(found.squares / size - mean * mean, 1.0 / size**2)))
 
 
 def run_chunk(tasks: dict[Side, Task], size: int, rng: np.random.Generator) -> dict[Side, Sums]:

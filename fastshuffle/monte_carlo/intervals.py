@@ -1,18 +1,24 @@
 """Confidence intervals that hold for every sample size.
 
-*Means of bounded terms.* Let Y_1, ..., Y_n be independent, of one law on [0, 1] with mean m, and
-0 < r < 1 a constant. Since ``log(1 + x) >= x + (log(1 - r) + r) (x / r)**2`` for x >= -r, the
-number
+*Means of bounded terms.* Let Y_1, ..., Y_n be independent, of one law with mean m, and r > 0 a
+constant. If they are never negative and r m <= 1, the wealth of a bet against m that gains where
+the terms are large,
 
-    exp(r sum (Y_i - m) - psi sum (Y_i - m)**2),    psi = -log(1 - r) - r,
+    prod (1 + r (Y_i - m)),
 
-is at most ``prod (1 + r (Y_i - m))``, the wealth of a bet against m, whose mean is 1. By Markov's
-inequality it exceeds 1 / alpha with probability at most alpha, and so it does U / alpha with U
-uniform and independent [1]_. Means that are refused so, and all below one of them, since the
-wealth decreases in m, leave a confidence bound from below; the terms 1 - Y give the one from above.
-The sums of terms and of squares are all that enters. With r near
-``sqrt(2 log(1 / alpha) / n) / deviation`` the interval is as wide as that of Bernstein's inequality
-with the true variance; any r is valid.
+is never negative and has the mean 1. By Markov's inequality it exceeds 1 / alpha with probability
+at most alpha, and so it does U / alpha with U uniform and independent [1]_. It decreases in m, so
+that the means that are refused lie below the others, and leave a confidence bound from below. For
+terms in [0, 1] and r < 1 the bet ``prod (1 + r (m - Y_i))`` leaves one from above.
+
+The sums of the terms and of their squares are all that is kept, and of all samples with these sums
+the wealth is least where the terms take two values only. For ``log(1 + r (y - m))`` has a positive
+third derivative in y, and so is at least the quadratic polynomial that meets it at 0 and touches it
+at t, for every y >= 0; with ``t = sum Y**2 / sum Y`` the sum of the polynomial over the sample is
+that over n - k terms at 0 and k at t, ``k = (sum Y)**2 / sum Y**2``. In the same way
+``log(1 + r (m - y))``, whose third derivative is negative, is least for terms at 1 and at some
+other value. Any r is valid; near ``sqrt(2 log(1 / alpha) / n) / deviation`` the interval is about
+as wide as that of Bernstein's inequality with the true variance.
 
 *Probabilities.* The interval of Clopper and Pearson from exact binomial tails.
 
@@ -23,6 +29,7 @@ References
 """
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -30,41 +37,86 @@ from fastshuffle._kernels.binomial_groups import log_lower_tail, log_upper_tail
 from fastshuffle._typing import FloatArray
 
 _BISECTIONS = 100
+# Where chance sets the wealth that refuses a mean below this logarithm, this one is used: an
+# interval never shrinks to its estimate.
+_LEAST_WEALTH = 1.0
+# Bets on terms smaller than expected: how soon they stay below 1, and the largest.
+_CAUTION = 0.7
 _LARGEST_BET = 0.9
 
 
-def bet_sizes(n: int, deviations: FloatArray, alpha: float) -> FloatArray:
-    """Return the constants r for deviations that are roughly known."""
-    reach = math.sqrt(2.0 * math.log(1.0 / alpha) / n)
-    return np.minimum(reach / (reach + deviations), _LARGEST_BET)
+def _reach(n: int, shares: FloatArray) -> FloatArray:
+    # U takes one from the log of 1 / alpha on average
+    return np.sqrt(2.0 * np.maximum(-np.log(shares) - 1.0, 1.0) / n)
 
 
-def mean_bounds(
-    n: int, terms: FloatArray, squares: FloatArray, bets: FloatArray, log_wealth: float
-) -> tuple[FloatArray, FloatArray]:
-    """Return bounds on means in [0, 1] from the sums of n terms and of their squares.
+def bets_on_more(n: int, deviations: FloatArray, shares: FloatArray) -> FloatArray:
+    """Return the constants r of lower bounds wrong with probability at most ``shares``.
 
-    A mean is refused where the log of the wealth against it is above ``log_wealth`` >= 0, which is
-    ``log(U / alpha)`` or ``log(1 / alpha)`` for an error of at most alpha at either end.
+    The deviations are roughly those of a term, and positive.
     """
-    # without cancellation where the bet is small
-    series = bets * bets * (0.5 + bets * (1.0 / 3.0 + 0.25 * bets))
-    psi = np.where(bets < 1e-4, series, -np.log1p(-bets) - bets)
-    a = psi * n
+    return _reach(n, shares) / deviations
 
-    def roots(sign: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-        # the log of the wealth of a bet of this sign is log_wealth - (a m**2 - 2 b m + c)
-        b = psi * terms - sign * 0.5 * bets * n
-        c = psi * squares - sign * bets * terms + log_wealth
-        return b, c, b * b - a * c
 
-    b, c, square = roots(1.0)
-    root = np.sqrt(np.maximum(square, 0.0))
-    larger = np.where(b < 0.0, c / (np.minimum(b, -1e-300) - root), (b + root) / a)
-    low = np.where(square > 0.0, larger, 0.0)
-    b, c, square = roots(-1.0)
-    high = np.where(square > 0.0, c / (b + np.sqrt(np.maximum(square, 0.0))), 1.0)
-    return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+def bets_on_less(n: int, deviations: FloatArray, shares: FloatArray) -> FloatArray:
+    """Return the constants r of upper bounds, below 1."""
+    reach = _reach(n, shares)
+    return np.minimum(reach / (_CAUTION * reach + deviations), _LARGEST_BET)
+
+
+def least_wealth(shares: FloatArray, uniform: float) -> FloatArray:
+    """Return the log of the wealth that refuses a mean with probability at most ``shares``."""
+    return np.maximum(math.log(uniform) - np.log(shares), _LEAST_WEALTH)
+
+
+def lower_mean(
+    n: int, terms: FloatArray, squares: FloatArray, bets: FloatArray, log_wealth: FloatArray
+) -> FloatArray:
+    """Return lower bounds on means from the sums of n terms >= 0 and of their squares."""
+    some = squares > 0.0
+    value = np.where(some, squares, 0.0) / np.where(some, terms, 1.0)
+    share = np.minimum(terms / n / np.where(some, value, 1.0), 1.0)
+
+    def least(mean: FloatArray) -> FloatArray:
+        # nothing is left of a bet of all that is lost
+        with np.errstate(divide="ignore", invalid="ignore"):
+            low, high = np.log1p(-bets * mean), np.log1p(bets * (value - mean))
+            return n * ((1.0 - share) * low + share * high)
+
+    return _nearest_refused(least, log_wealth, 0.0, np.minimum(terms / n, 1.0 / bets))
+
+
+def upper_mean(
+    n: int, terms: FloatArray, squares: FloatArray, bets: FloatArray, log_wealth: FloatArray
+) -> FloatArray:
+    """Return upper bounds on means from the sums of n terms in [0, 1] and of their squares."""
+    mean = np.minimum(terms / n, 1.0)
+    spread = np.maximum(mean - squares / n, 0.0)  # of Y (1 - Y)
+    gap = 1.0 - mean  # of 1 - Y, whose square has the mean gap - spread
+    some = gap > spread
+    value = np.where(some, spread / np.where(some, gap, 1.0), 1.0)
+    share = np.where(some, np.minimum(gap * gap / np.where(some, gap - spread, 1.0), 1.0), 0.0)
+
+    def least(mean: FloatArray) -> FloatArray:
+        low, high = np.log1p(bets * (mean - value)), np.log1p(bets * (mean - 1.0))
+        return n * (share * low + (1.0 - share) * high)
+
+    return _nearest_refused(least, log_wealth, 1.0, mean)
+
+
+def _nearest_refused(
+    least: Callable[[FloatArray], FloatArray], log_wealth: FloatArray, end: float, kept: FloatArray
+) -> FloatArray:
+    """Return the refused means nearest to those kept, or the trivial bound ``end``, by bisection.
+
+    ``least`` is a bound from below on the log of the wealth against a mean.
+    """
+    refused = np.full(len(kept), end)
+    for _ in range(_BISECTIONS):
+        middle = 0.5 * (refused + kept)
+        is_refused = least(middle) >= log_wealth
+        refused, kept = np.where(is_refused, middle, refused), np.where(is_refused, kept, middle)
+    return refused
 
 
 def probability_bounds(successes: int, trials: int, alpha: float) -> tuple[float, float]:

@@ -100,8 +100,9 @@ def monte_carlo_profile(  # noqa: PLR0913 - keywords
     (`fastshuffle.monte_carlo.aim`): proved as well, but wider. The lower one needs no such bound.
 
     *Intervals* for delta hold at all epsilons of the grid and in both directions at once, with the
-    error split evenly; between grid points they follow from monotonicity and from convexity in
-    exp(epsilon), and those for epsilon, the trade-off function and the divergences from the band.
+    error split evenly, but for one half of it that is spent near a target that is given. Between
+    grid points they follow from monotonicity and from convexity in exp(epsilon), and those for
+    epsilon, the trade-off function and the divergences from the band.
     They are intervals of bets (`fastshuffle.monte_carlo.intervals`), sharpened by one random number
     that is drawn with the samples.
 

@@ -20,8 +20,8 @@ from fastshuffle._validation import (
 )
 from fastshuffle.experiment import ShuffleExperiment, check_experiment
 from fastshuffle.monte_carlo.aim import Aim, take_aim
-from fastshuffle.monte_carlo.band import Band
-from fastshuffle.monte_carlo.chunks import Sums, Task, chunk_size, pilot_deviations, run_chunk
+from fastshuffle.monte_carlo.band import Band, Target
+from fastshuffle.monte_carlo.chunks import Sums, Task, chunk_size, pilot, run_chunk
 from fastshuffle.monte_carlo.execution import Progress, pool_of, spawned
 from fastshuffle.monte_carlo.pair import SIDES, PairLaws
 from fastshuffle.monte_carlo.profile import MonteCarloProfile
@@ -31,7 +31,7 @@ __all__ = ["Simulation"]
 TARGET_DELTA = Interval(1e-300, 1.0, "in [1e-300, 1]")
 CONFIDENCE = Interval(0.5, 1.0 - 1e-9, "in [0.5, 1 - 1e-9]")
 
-_FORMAT = 1
+_FORMAT = 2
 _MOST_SAMPLES = 10**13
 # Chunks handed out and not yet finished.
 _OUTSTANDING = 256
@@ -132,22 +132,21 @@ class Simulation:
             )
             for side in SIDES
         }
-        self._start(
-            experiment, laws, aims, aimed=target_epsilon is not None or target_delta is not None
-        )
+        target = None if target_epsilon is None else Target("epsilon", target_epsilon)
+        target = target if target_delta is None else Target("delta", target_delta)
+        self._start(experiment, laws, aims, target)
 
     def _start(
         self,
         experiment: ShuffleExperiment,
         laws: dict[Side, PairLaws],
         aims: dict[Side, Aim],
-        *,
-        aimed: bool,
+        target: Target | None,
     ) -> None:
         self._experiment = experiment
-        self._aimed = aimed
+        self._target = target
         self._tasks = {side: Task(laws[side], aims[side]) for side in SIDES}
-        self._deviations = {side: pilot_deviations(self._tasks[side]) for side in SIDES}
+        self._pilots = {side: pilot(self._tasks[side]) for side in SIDES}
         self._collected = _Collected({side: Sums.empty(aims[side]) for side in SIDES}, frozenset())
 
     @property
@@ -314,13 +313,14 @@ class Simulation:
             side: Band.of(
                 self._tasks[side],
                 self._collected.sums[side],
-                self._deviations[side],
+                self._pilots[side],
                 alpha=0.5 * (1.0 - level),
+                target=self._target,
                 uniform=uniform,
             )
             for side in SIDES
         }
-        if self._aimed:
+        if self._target is not None:
             for side in SIDES:
                 self._require_effective(side, bands[side])
         return MonteCarloProfile(
@@ -342,7 +342,7 @@ class Simulation:
         return {
             "format": _FORMAT,
             "setting": self._experiment.to_dict(),
-            "aimed": self._aimed,
+            "target": None if self._target is None else list(self._target),
             "aims": {side: self._tasks[side].aim.to_dict() for side in SIDES},
         }
 
@@ -391,7 +391,7 @@ class Simulation:
             aims = {side: Aim.from_dict(content["aims"][side]) for side in SIDES}
             sums = {side: Sums.from_dict(content["sums"][side]) for side in SIDES}
             chunks = frozenset(int(key, 16) for key in content["chunks"])
-            aimed = bool(content["aimed"])
+            target = None if content["target"] is None else Target(*content["target"])
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(
                 f"text must be the state of a simulation, got {text[:40]!r}"
@@ -401,7 +401,7 @@ class Simulation:
         if setting != json.loads(json.dumps(experiment.to_dict())):
             raise ValueError(f"text must be a state of {experiment!r}, got one of {setting}")
         simulation = cls.__new__(cls)
-        simulation._start(experiment, laws, aims, aimed=aimed)
+        simulation._start(experiment, laws, aims, target)
         simulation._collected = _Collected(sums, chunks)
         return simulation
 
