@@ -316,6 +316,29 @@ class TestNullCase:
         assert profile.jensen_shannon() == 0.0
         assert profile.trade_off(0.25) == 0.75
 
+    @pytest.mark.parametrize("epsilon0", [40.0, 60.0])
+    @pytest.mark.parametrize("k", [0, 4])
+    def test_messages_in_the_clear_are_seen(self, epsilon0, k):
+        rr = fs.k_randomized_response(epsilon0, 3)
+        profile = estimate(fs.ShuffleExperiment(rr, 10, k=k), 20_000, epsilons=[0.0])
+        lower, upper = profile.bounds(0.0)
+        assert lower > 0.995
+        assert upper == 1.0
+
+    def test_probabilities_too_far_apart(self):
+        rr = fs.k_randomized_response(360.0, 3)
+        with pytest.raises(fs.UnsupportedSettingError, match=r"must be at most 1e\+130 times"):
+            fs.Simulation(fs.ShuffleExperiment(rr, 10, k=0))
+
+    @pytest.mark.parametrize("loss", [math.inf, math.nan, 1.0])
+    def test_a_loss_above_the_largest_is_no_sample(self, loss, monkeypatch):
+        monkeypatch.setattr(
+            "fastshuffle.monte_carlo.pair.PairLaws.losses",
+            lambda _, histograms: np.full(len(histograms), loss),
+        )
+        with pytest.raises(ArithmeticError, match=f"came out as {loss}, where 0.9162.* is the la"):
+            estimate(fs.ShuffleExperiment(THREE, 100, k=50), 1000, epsilons=[0.0])
+
     def test_rows_that_hardly_differ(self):
         rows = [[0.5, 0.25, 0.25], [0.5 - 1e-9, 0.25 + 1e-9, 0.25]]
         profile = estimate(fs.ShuffleExperiment(fs.Randomizer(rows), 10**6, k=10**5), 2000)
@@ -365,7 +388,8 @@ class TestIntervals:
         sample = rng.random(10**5) ** 8
         share, deviation = np.array([0.005 / math.e]), np.array([sample.std()])
         sums = np.array([sample.sum()]), np.array([(sample**2).sum()])
-        more, less = (bets(10**5, deviation, share) for bets in (bets_on_more, bets_on_less))
+        more = bets_on_more(10**5, np.array([sample.mean()]), deviation, share)
+        less = bets_on_less(10**5, deviation, share)
         wealth = np.array([math.log(200)])
         low, high = lower_mean(10**5, *sums, more, wealth), upper_mean(10**5, *sums, less, wealth)
         ideal = 2.0 * math.sqrt(2.0 * math.log(200) / 10**5) * sample.std()

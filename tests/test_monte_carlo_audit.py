@@ -80,6 +80,8 @@ def test_a_claim_is_refuted_with_evidence():
     content = json.loads(json.dumps(result.to_dict(), allow_nan=False))
     assert content["verdict"] == "violated"
     assert content["evidence"][0]["scores"] == list(result.evidence[0].scores)
+    # whole numbers, so that anyone finds the same histograms in the event
+    assert all(score == round(score) for e in result.evidence for score in e.scores)
 
 
 def test_without_a_claim():

@@ -29,6 +29,9 @@ _MOST_THRESHOLDS = 200
 _MOST_OUTPUTS = 20
 # And those that enter Fisher's discriminant.
 _MOST_COVARIANCES = 200
+# Scores are whole numbers up to this: then their sums are exact for histograms of up to 2**33, and
+# whether a histogram is in the event does not depend on the order of additions.
+_LARGEST_SCORE = 2.0**20
 
 
 @dataclass(frozen=True)
@@ -272,7 +275,8 @@ def _candidate_scores(first: FloatArray, second: FloatArray) -> list[FloatArray]
     covariance = centred.T @ centred / len(centred)
     discriminant = np.zeros(len(gap))
     discriminant[some] = np.linalg.solve(covariance + ridge * np.eye(len(some)), gap[some])
-    candidates = [discriminant]
+    largest = float(np.abs(discriminant).max())
+    candidates = [np.rint(discriminant * (_LARGEST_SCORE / largest))] if largest > 0.0 else []
     for y in distinct[:_MOST_OUTPUTS].tolist():
         single = np.zeros(len(gap))
         single[y] = 1.0 if gap[y] >= 0.0 else -1.0

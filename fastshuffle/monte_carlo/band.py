@@ -127,7 +127,8 @@ class Band:
 
         def below(terms: FloatArray, squares: FloatArray, errors: FloatArray) -> FloatArray:
             # terms are never negative, which is enough for a bound from below
-            bets = bets_on_more(size, pilot.deviations[: len(terms)], errors)
+            roughly = pilot.means[: len(terms)], pilot.deviations[: len(terms)]
+            bets = bets_on_more(size, *roughly, errors)
             return lower_mean(size, terms, squares, bets, least_wealth(errors, uniform))
 
         lower = below(terms, squares, (1.0 - part) * shares)

@@ -19,8 +19,8 @@ _CHUNK_TERMS = 2.0**26
 _COLUMNS = 5
 # Sums are whole numbers of 2**-80 of their unit, so that they add up to the same in any order.
 _FRACTION_BITS = 80
-# A weighted term above its proved bound by more than rounding.
-_LARGEST_TERM = 1.0 + 1e-6
+# What is more than rounding, in a privacy loss or in a weighted term above its proved bound.
+_LARGEST_ROUNDING = 1e-6
 
 
 class Task(NamedTuple):
@@ -142,14 +142,18 @@ def draw_cells(task: Task, size: int, rng: np.random.Generator) -> FloatArray:
             batch = min(batch_size(laws), part - first)
             histograms = draw(laws, tilt[:-1], batch, rng)
             losses = laws.losses(histograms)
-            if np.isnan(losses).any():
-                raise ArithmeticError("the privacy loss of a histogram came out as nan")
+            possible = losses <= laws.drawn_loss * (1.0 + _LARGEST_ROUNDING)
+            if not possible.all():
+                raise ArithmeticError(
+                    f"the privacy loss of a histogram came out as {losses[~possible][0]}, where "
+                    f"{laws.drawn_loss} is the largest"
+                )
             scales = laws.scales(histograms)
             term = add_to_cells(
                 histograms, losses, scales, aim.tilts, aim.epsilons, aim.log_units, cells
             )
             largest = max(largest, term)
-    if np.array_equal(aim.log_limits, aim.log_units) and not largest <= _LARGEST_TERM:
+    if np.array_equal(aim.log_limits, aim.log_units) and not largest <= 1.0 + _LARGEST_ROUNDING:
         raise ArithmeticError(f"a weighted term is {largest!r} times its bound")
     return cells
 

@@ -101,7 +101,7 @@ def half_spaces(laws: PairLaws, epsilon: float) -> list[HalfSpace]:
         threshold = (j + 1.0) * factor
         rho = (threshold + float(ratio.max())) / k
         gain = threshold * float((rho / (rho + ratio)).min())
-        found.append(HalfSpace(ratio * rho / (rho + ratio), threshold, gain, largest))
+        found.append(HalfSpace(ratio * (rho / (rho + ratio)), threshold, gain, largest))
     if own.all():
         inverse = opposite / own
         threshold = (n - j) / factor
@@ -109,7 +109,7 @@ def half_spaces(laws: PairLaws, epsilon: float) -> list[HalfSpace]:
         kappa = j * (n - 1.0 - j) / ((j + 1.0) * (n - j))
         root = _positive_root(inverse - r, kappa, r * inverse)
         gain = threshold * float((kappa * root / (kappa * root + inverse)).min())
-        found.append(HalfSpace(-inverse * root / (root + inverse), -threshold, gain, largest))
+        found.append(HalfSpace(-inverse * (root / (root + inverse)), -threshold, gain, largest))
     # w / (C + w) without the ratio itself, which may be infinite
     ones = (k + 1.0) * own
     zeros = factor * (j + 1.0) * opposite
@@ -121,7 +121,7 @@ def half_spaces(laws: PairLaws, epsilon: float) -> list[HalfSpace]:
 
 def _positive_root(b: FloatArray, a: float, c: FloatArray) -> FloatArray:
     """Return the positive root of ``a x**2 + b x - c``, a and c > 0, without cancellation."""
-    size = np.sqrt(b * b + 4.0 * a * c)
+    size = np.hypot(b, 2.0 * np.sqrt(a * c))
     return np.where(b > 0.0, 2.0 * c / (size + np.abs(b)), (size - b) / (2.0 * a))
 
 
@@ -148,6 +148,8 @@ def best_tilt(laws: PairLaws, half_space: HalfSpace) -> Tilt:
     spread = float(np.abs(scores).max())
     if spread == 0.0:
         return Tilt(scores, 0.0, math.log(largest))
+    # in these units no product overflows
+    scores, threshold, gain = scores / spread, threshold / spread, gain / spread
 
     def largest_term(theta: float) -> tuple[float, float]:
         # of exp(-theta g f) f for f up to the largest: the log and its derivative
@@ -155,7 +157,7 @@ def best_tilt(laws: PairLaws, half_space: HalfSpace) -> Tilt:
             return -1.0 - math.log(theta * gain), -1.0 / theta
         return math.log(largest) - theta * gain * largest, -gain * largest
 
-    low, high = math.log(1e-14 / spread), math.log(_LARGEST_EXPONENT / spread)
+    low, high = math.log(1e-14), math.log(_LARGEST_EXPONENT)
     for _ in range(_BISECTIONS):
         middle = 0.5 * (low + high)
         theta = math.exp(middle)

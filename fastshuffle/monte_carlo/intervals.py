@@ -50,12 +50,16 @@ def _reach(n: int, shares: FloatArray) -> FloatArray:
     return np.sqrt(2.0 * np.maximum(-np.log(shares) - 1.0, 1.0) / n)
 
 
-def bets_on_more(n: int, deviations: FloatArray, shares: FloatArray) -> FloatArray:
+def bets_on_more(
+    n: int, means: FloatArray, deviations: FloatArray, shares: FloatArray
+) -> FloatArray:
     """Return the constants r of lower bounds wrong with probability at most ``shares``.
 
-    The deviations are roughly those of a term, and positive.
+    The means and deviations are roughly those of a term; no bet on such a mean loses more than
+    half of the wealth.
     """
-    return _reach(n, shares) / deviations
+    reach = _reach(n, shares)
+    return reach / (2.0 * reach * means + deviations)
 
 
 def bets_on_less(n: int, deviations: FloatArray, shares: FloatArray) -> FloatArray:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Self, final
 
 import numpy as np
 import numpy.typing as npt
+from numpy.random.bit_generator import ISpawnableSeedSequence
 
 from fastshuffle._typing import FloatArray, Side
 from fastshuffle._validation import (
@@ -36,6 +37,8 @@ _MOST_SAMPLES = 10**13
 # Chunks handed out and not yet finished.
 _OUTSTANDING = 256
 _MOST_EPSILONS = 4096
+# Of the differing user to the others: products with exp(epsilon) do not overflow up to this.
+_LARGEST_RATIO = 1e130
 # Samples of this many equal weights are the least that an interval at the target rests on.
 _LEAST_EFFECTIVE = 50.0
 
@@ -200,6 +203,12 @@ class Simulation:
         """
         total = check_count("n_samples", n_samples, minimum=2, maximum=_MOST_SAMPLES)
         check_generator(rng)
+        if not isinstance(rng.bit_generator.seed_seq, ISpawnableSeedSequence):
+            raise TypeError(
+                f"rng must be able to spawn generators, got {rng!r} of a seed that is not"
+            )
+        if progress is not None and not callable(progress):
+            raise TypeError(f"progress must be callable, got {progress!r}")
         if executor is not None and workers is not None:
             raise TypeError("workers must be given without executor")
         if workers is not None:
@@ -415,7 +424,14 @@ def _checked_laws(experiment: Any) -> dict[Side, PairLaws]:
         raise UnsupportedSettingError(
             "n must be >= 2 for a simulation, got 1; exact_profile needs none"
         )
-    return {side: PairLaws(checked, side) for side in SIDES}
+    laws = {side: PairLaws(checked, side) for side in SIDES}
+    largest = max(float(laws[side].ratios.max(initial=0.0)) for side in SIDES)
+    if largest > _LARGEST_RATIO:
+        raise UnsupportedSettingError(
+            f"probabilities must be at most {_LARGEST_RATIO:g} times those of the messages of the "
+            f"others for a simulation, got {largest:g}"
+        )
+    return laws
 
 
 def _checked_epsilons(epsilons: npt.ArrayLike) -> FloatArray:
