@@ -34,6 +34,10 @@ SHARED_OWN = (
     (0.5, 0.125, 0.125, 0.25),
 )
 FOUR_ARY = tuple(tuple(0.625 if x == y else 0.125 for y in range(4)) for x in range(4))
+RARE = (1.0 - 2.0**-40 - 2.0**-50, 2.0**-40, 2.0**-50)
+NEARLY_HONEST = tuple(
+    tuple(1.0 - 3 * 2.0**-40 if x == y else 2.0**-40 for y in range(4)) for x in range(4)
+)
 CASES = [
     (THREE, {0: 3, 1: 2}, (0, 1)),
     (THREE, {0: 5}, (0, 1)),
@@ -49,6 +53,11 @@ CASES = [
     (ZEROS, {0: 5}, (0, 1)),
     (ZEROS, {1: 1}, (0, 2)),
     (ZEROS, {0: 2, 2: 2, 3: 1}, (2, 3)),
+    # messages that hardly anybody sends: the sums of nodes cancel, and are added up term by term
+    ((RARE, (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), RARE[::-1]), {1: 2, 3: 3}, (0, 2)),
+    ((RARE, RARE[::-1], (2.0**-60, 1.0 - 2.0**-30, 2.0**-30)), {0: 2, 2: 3}, (0, 1)),
+    ((RARE, RARE[::-1], *THREE), {0: 2, 1: 1, 2: 1, 3: 1}, (0, 1)),
+    (NEARLY_HONEST, {0: 1, 1: 1, 2: 2, 3: 1}, (0, 1)),
     (SHARED_OWN, {0: 1, 1: 1, 2: 1, 3: 1, 4: 1}, (1, 2)),
     (FOUR_ARY, {0: 1, 1: 1, 2: 2, 3: 1}, (0, 1)),
     (((0.25, 0.5, 0.25), (0.75, 0.25, 0.0)), {0: 2, 1: 3}, (0, 1)),

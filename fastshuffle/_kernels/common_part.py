@@ -28,6 +28,8 @@ from fastshuffle._kernels.label_ratio import loss_of_sums
 
 _NEGLIGIBLE_EXPONENT = 34.0
 _MOST_STEPS = 100
+# A mass below this, next to one that is tilted to be of the order of 1, has lost digits.
+_PRECISE = 1e-5
 
 
 @kernel("(float64,)")
@@ -41,18 +43,19 @@ def step_of_logs(rate):
     return 2.0 * math.pi / math.sqrt(600.0 + 76.0 * highest)
 
 
-@kernel("(float64, float64, float64, float64)")
-def tilt_to(count, holders, own, rate):
+@kernel("(float64, float64, float64, float64, float64)")
+def tilt_to(count, holders, own, other, rate):
     """Return a tilt s with which Bin(holders, own) + Poisson(rate) has a mean of about count.
 
-    Within a tenth of a deviation, by Newton's method on the logarithm of the mean.
+    Within a tenth of a deviation, by Newton's method on the logarithm of the mean. ``other`` is
+    1 - own.
     """
     s = math.log(count / (holders * own + rate))
     for _ in range(_MOST_STEPS):
         growth = math.exp(s)
-        share = own * growth / (1.0 - own + own * growth)
+        share = own * growth / (other + own * growth)
         mean = holders * share + rate * growth
-        variance = holders * share * (1.0 - share) + rate * growth
+        variance = holders * share * other / (other + own * growth) + rate * growth
         gap = count - mean
         if gap * gap <= 0.01 * variance:
             break
@@ -60,18 +63,14 @@ def tilt_to(count, holders, own, rate):
     return s
 
 
-@kernel("(float64, float64, float64, float64)")
-def own_and_common(count, holders, own, rate):
-    """Return the log of h(count) but for a constant in rate, and h(count - 1) / h(count)."""
-    if count == 0.0:
-        return -rate, 0.0
-    if holders == 0.0 or own == 0.0:
-        return count * math.log(rate) - rate, count / rate
-    s = tilt_to(count, holders, own, rate)
+@kernel("(float64, float64, float64, float64, float64)")
+def masses_by_contour(count, holders, own, other, rate):
+    """Return log h(count), and h(count - 1) / h(count) and that of the tilted law; count >= 1."""
+    s = tilt_to(count, holders, own, other, rate)
     growth = math.exp(s)
-    share = own * growth / (1.0 - own + own * growth)
+    share = own * growth / (other + own * growth)
     tilted_rate = rate * growth
-    variance = holders * share * (1.0 - share) + tilted_rate
+    variance = holders * share * other / (other + own * growth) + tilted_rate
     length, n_nodes = grid_of_variable(variance, variance, math.inf, _NEGLIGIBLE_EXPONENT)
     offset = (holders * share - count) + tilted_rate
     step = 2.0 * math.pi / length
@@ -93,13 +92,28 @@ def own_and_common(count, holders, own, rate):
         size = math.exp(log_size)
         mass += size * math.cos(phase)
         before += size * math.cos(phase + angle)
-    rise = math.expm1(s)
-    log_mass = holders * math.log1p(own * rise) + rate * rise - s * count
-    return log_mass + math.log(mass / length), growth * before / mass
+    log_mass = holders * math.log(other + own * growth) + rate * math.expm1(s) - s * count
+    return log_mass + math.log(2.0 * mass / length), growth * before / mass, before / mass
 
 
-@kernel("(float64[::1], float64[::1], float64, float64[::1], float64)")
-def slope(counts, holders, own, common, log_rate):
+@kernel("(float64, float64, float64, float64, float64)")
+def own_and_common(count, holders, own, other, rate):
+    """Return the log of h(count) but for a constant in rate, and h(count - 1) / h(count)."""
+    if count == 0.0:
+        return -rate, 0.0
+    if holders == 0.0 or own == 0.0:
+        return count * math.log(rate) - rate, count / rate
+    log_mass, ratio, tilted_ratio = masses_by_contour(count, holders, own, other, rate)
+    if tilted_ratio < _PRECISE:  # it has lost digits, and takes a tilt of its own
+        log_before = holders * math.log(other) - rate
+        if count > 1.0:
+            log_before, _, _ = masses_by_contour(count - 1.0, holders, own, other, rate)
+        ratio = math.exp(log_before - log_mass)
+    return log_mass, ratio
+
+
+@kernel("(float64[::1], float64[::1], float64, float64, float64[::1], float64)")
+def slope(counts, holders, own, other, common, log_rate):
     """Return about the derivative of the log of the integrand in log lam."""
     rate = math.exp(log_rate)
     total = 1.0
@@ -107,19 +121,19 @@ def slope(counts, holders, own, common, log_rate):
         if counts[y] == 0.0:
             total -= rate * common[y]
         else:
-            tilt = tilt_to(counts[y], holders[y], own, rate * common[y])
+            tilt = tilt_to(counts[y], holders[y], own, other, rate * common[y])
             total += rate * common[y] * math.expm1(tilt)
     return total
 
 
-@kernel("(float64[::1], float64[::1], float64, float64[::1])")
-def peak(counts, holders, own, common):
+@kernel("(float64[::1], float64[::1], float64, float64, float64[::1])")
+def peak(counts, holders, own, other, common):
     """Return about where the integrand is largest in log lam, to a fifth of a deviation."""
     low = -10.0
     high = math.log(counts.sum() + 2.0)
     while high - low > 0.2 / math.sqrt(1.0 + math.exp(low)):
         middle = 0.5 * (low + high)
-        if slope(counts, holders, own, common, middle) > 0.0:
+        if slope(counts, holders, own, other, common, middle) > 0.0:
             low = middle
         else:
             high = middle
@@ -130,13 +144,15 @@ def peak(counts, holders, own, common):
 def fill_losses_by_common_part(histograms, holders, own, common, ratios, losses):
     """Fill the privacy losses log(P / Q) of histograms, one a row.
 
-    ``common`` is the law a, which is positive, ``own`` is b, and ``ratios`` has a row
+    ``common`` is (1 - b) a, which is positive, ``own`` is b, and ``ratios`` has a row
     (W_b(y), W_a(y), W_b(y) - W_a(y)) an output.
     """
+    other = common.sum()
+    law = common / other
     sums = np.empty(3)
     for h in range(histograms.shape[0]):
         counts = histograms[h]
-        center = peak(counts, holders, own, common)
+        center = peak(counts, holders, own, other, law)
         step = step_of_logs(math.exp(center))
         top = -math.inf
         for w in range(3):
@@ -150,7 +166,9 @@ def fill_losses_by_common_part(histograms, holders, own, common, ratios, losses)
                 beta = alpha = gap = 0.0
                 without_one = 0.0
                 for y in range(counts.shape[0]):
-                    log_mass, ratio = own_and_common(counts[y], holders[y], own, rate * common[y])
+                    log_mass, ratio = own_and_common(
+                        counts[y], holders[y], own, other, rate * law[y]
+                    )
                     log_product += log_mass
                     without_one += ratio
                     beta += ratios[y, 0] * ratio

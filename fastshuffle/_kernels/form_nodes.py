@@ -11,7 +11,7 @@ are those of `fastshuffle._kernels.group_contour`, variable by variable: what is
 whose terms so far are a bound for all that follow, exceeds the exponent: what remains is a ball,
 not a box, of a few times (2 exponent)**dimension / (2 pi)**dimension nodes for all numbers of
 messages. Every tilt gives the same sum, so that the saddle point need not be exact; where the
-labels are settled it lies at infinity, and the tilt stops at exp(60).
+labels are settled it lies at infinity, and the tilt stops at exp(200).
 """
 
 import math
@@ -143,7 +143,9 @@ def sum_over_nodes(powers, target, tilted, covariance, exponent, form_weights, l
     """Fill three weighted sums of coefficients and the sum of the sizes of the nodes.
 
     Weights have a row (beta, alpha, beta - alpha): one for each form, where one factor of it is to
-    be left out, or for each label, where one is to be put in; and none of the other kind.
+    be left out, or for each label, where one is to be put in; and none of the other kind. Label 0
+    adds nothing, so that its weight alone gives the coefficient itself. The sums are over nodes:
+    returned is the reciprocal of their number, which makes them means.
     """
     size = covariance.shape[0]
     n_forms = powers.shape[0]
@@ -197,3 +199,7 @@ def sum_over_nodes(powers, target, tilted, covariance, exponent, form_weights, l
             i -= 1
             if i >= 0:
                 place[i] += 1.0
+    cell = 1.0
+    for v in range(size):
+        cell *= steps[v] / (2.0 * math.pi)
+    return cell

@@ -12,8 +12,8 @@ import numpy as np
 
 from fastshuffle._kernels._jit import kernel
 
-_LARGEST_TILT = 60.0
-_MOST_STEPS = 100
+_LARGEST_TILT = 200.0
+_MOST_STEPS = 200
 # Up to here seven terms of a logarithm and of an arc tangent, squared for this, do.
 _SMALL = 0.004
 

@@ -34,6 +34,8 @@ from fastshuffle._kernels.form_tilt import find_tilt
 
 # Relative to the sum of the sizes of its terms, a sum below this is rounding: it is exactly 0.
 _ROUNDING = 1e-13
+# A weighted sum below this, which has lost digits, is added up anew from its terms.
+_PRECISE = 1e-5
 
 
 @kernel("(float64, float64, float64)")
@@ -48,16 +50,76 @@ def loss_of_sums(beta, alpha, gap):
 
 
 @kernel("(float64[::1], float64[:, ::1])")
-def loss_of_nodes(sums, weights):
-    """Return the privacy loss from what `sum_over_nodes` fills, with the weights it was given."""
+def are_precise(sums, weights):
+    """Return whether the weighted sums of `sum_over_nodes` are no small difference of its nodes."""
     total_beta = 0.0
     total_alpha = 0.0
     for y in range(weights.shape[0]):
         total_beta += weights[y, 0]
         total_alpha += weights[y, 1]
-    beta = sums[0] if sums[0] > _ROUNDING * sums[3] * total_beta else 0.0
-    alpha = sums[1] if sums[1] > _ROUNDING * sums[3] * total_alpha else 0.0
-    return loss_of_sums(beta, alpha, sums[2])
+    scale = _PRECISE * sums[3]
+    return sums[0] >= scale * total_beta and sums[1] >= scale * total_alpha
+
+
+@kernel("(float64[::1], float64[:, ::1], float64[::1], float64)")
+def log_coefficient(powers, shares, target, exponent):
+    """Return the log of the coefficient of ``prod_j x_j**target_j``, with a tilt of its own.
+
+    Products of linear forms have no small coefficients next to their value at the right tilt
+    (L. Gurvits, Electronic Journal of Combinatorics 15, 2008, R66), so that no digits are lost.
+    """
+    rows = np.flatnonzero(powers)
+    labels = np.flatnonzero(target)
+    kept = np.empty((rows.shape[0], labels.shape[0]))
+    for i in range(rows.shape[0]):
+        total = 0.0
+        for j in range(labels.shape[0]):
+            kept[i, j] = shares[rows[i], labels[j]]
+            total += kept[i, j]
+        if total == 0.0:
+            return -math.inf
+    log_scale = 0.0
+    if labels.shape[0] == 1:
+        for i in range(rows.shape[0]):
+            log_scale += powers[rows[i]] * math.log(kept[i, 0])
+        return log_scale
+    kept_powers = powers[rows]
+    kept_target = target[labels]
+    size = labels.shape[0] - 1
+    tilt = np.empty(size + 1)
+    factors = np.empty(rows.shape[0])
+    tilted = np.empty((rows.shape[0], size + 1))
+    covariance = np.empty((size, size))
+    unit = np.zeros((1, 3))
+    unit[0, 0] = 1.0
+    sums = np.empty(4)
+    find_tilt(kept_powers, kept_target, kept, tilt, factors, tilted, covariance)
+    cell = sum_over_nodes(
+        kept_powers, kept_target, tilted, covariance, exponent, np.empty((0, 3)), unit, sums
+    )
+    if not sums[0] > _ROUNDING * sums[3]:
+        return -math.inf
+    for i in range(rows.shape[0]):
+        log_scale += kept_powers[i] * math.log(factors[i])
+    for j in range(size + 1):
+        log_scale -= kept_target[j] * tilt[j]
+    return log_scale + math.log(sums[0] * cell)
+
+
+@kernel("(float64[::1], float64[:, ::1])")
+def loss_of_terms(log_terms, weights):
+    """Return the privacy loss from the logs of the terms that the weights belong to."""
+    top = -math.inf
+    for y in range(log_terms.shape[0]):
+        top = max(top, log_terms[y])
+    beta = alpha = gap = 0.0
+    for y in range(log_terms.shape[0]):
+        if log_terms[y] > -math.inf:
+            term = math.exp(log_terms[y] - top)
+            beta += weights[y, 0] * term
+            alpha += weights[y, 1] * term
+            gap += weights[y, 2] * term
+    return loss_of_sums(beta, alpha, gap)
 
 
 @kernel("(float64[:, ::1], float64[:, ::1], float64[::1], float64[:, ::1], float64, float64[::1])")
@@ -74,6 +136,7 @@ def fill_losses_by_labels(histograms, shares, labels, ratios, exponent, losses):
     tilted = np.empty((n_outputs, size + 1))
     covariance = np.empty((size, size))
     weights = np.empty((n_outputs, 3))
+    terms = np.empty(n_outputs)
     none = np.empty((0, 3))
     sums = np.empty(4)
     for h in range(histograms.shape[0]):
@@ -90,7 +153,18 @@ def fill_losses_by_labels(histograms, shares, labels, ratios, exponent, losses):
             for w in range(3):
                 weights[y, w] = counts[y] * ratios[y, w] / factors[y]
         sum_over_nodes(counts, labels, tilted, covariance, exponent, weights, none, sums)
-        losses[h] = loss_of_nodes(sums, weights)
+        if are_precise(sums, weights):
+            losses[h] = loss_of_sums(sums[0], sums[1], sums[2])
+            continue
+        for y in range(n_outputs):
+            terms[y] = -math.inf
+            for w in range(3):
+                weights[y, w] = counts[y] * ratios[y, w]
+            if weights[y, 0] > 0.0 or weights[y, 1] > 0.0:
+                without = counts.copy()
+                without[y] -= 1.0
+                terms[y] = log_coefficient(without, shares, labels, exponent)
+        losses[h] = loss_of_terms(terms, weights)
 
 
 @kernel("(float64[:, ::1], float64[:, ::1], float64[::1], float64[:, ::1], float64, float64[::1])")
@@ -128,4 +202,15 @@ def fill_losses_by_outputs(histograms, rows, holders, ratios, exponent, losses):
             for w in range(3):
                 weights[y, w] = ratios[order[y], w] * math.exp(tilt[y])
         sum_over_nodes(holders, target, tilted, covariance, exponent, none, weights, sums)
-        losses[h] = loss_of_nodes(sums, weights)
+        if are_precise(sums, weights):
+            losses[h] = loss_of_sums(sums[0], sums[1], sums[2])
+            continue
+        terms = np.full(n_sent, -math.inf)
+        for y in range(n_sent):
+            for w in range(3):
+                weights[y, w] = ratios[order[y], w]
+            if weights[y, 0] > 0.0 or weights[y, 1] > 0.0:
+                without = target.copy()
+                without[y] -= 1.0
+                terms[y] = log_coefficient(holders, shares, without, exponent)
+        losses[h] = loss_of_terms(terms, weights)

@@ -138,7 +138,7 @@ def loss_method(weights: FloatArray, rows: FloatArray, holders: FloatArray) -> L
             return ByCommonPart(
                 np.bincount(own, weights=holders, minlength=rows.shape[1]).astype(np.float64),
                 math.fsum((rows[0] - common).tolist()),
-                common / math.fsum(common.tolist()),
+                common,
                 np.ascontiguousarray(weights.T),
             )
     if n_variables > MOST_VARIABLES:
