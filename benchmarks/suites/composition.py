@@ -17,6 +17,12 @@ def epsilon(users, rounds):
     return fs.composed_profile(profile(users, "k = 0"), rounds).epsilon(_DELTA)
 
 
+def one_order_epsilon(users, rounds):
+    """Return the larger epsilon of rounds that are all in one order, as the other ways have it."""
+    together = fs.composed_profile(profile(users, "k = 0"), rounds)
+    return max(together.epsilon(_DELTA, direction=side) for side in ("forward", "reverse"))
+
+
 def accounting_epsilon(users, rounds, interval):
     """Return epsilon by dp-accounting, pessimistic, with a given interval of losses."""
     one = baselines.loss_distribution(users, P0, P1, deviations=12, interval=interval)
@@ -70,14 +76,14 @@ class AgainstPlainWays:
 
     def track_times_faster_than_accounting(self, users, rounds, interval):
         theirs = seconds_a_call(lambda: accounting_epsilon(users, rounds, interval), repeats=3)
-        return theirs / seconds_a_call(lambda: epsilon(users, rounds), repeats=3)
+        return theirs / seconds_a_call(lambda: one_order_epsilon(users, rounds), repeats=3)
 
     def track_excess_of_accounting(self, users, rounds, interval):
-        return accounting_epsilon(users, rounds, interval) / epsilon(users, rounds) - 1.0
+        return accounting_epsilon(users, rounds, interval) / one_order_epsilon(users, rounds) - 1.0
 
     def track_times_faster_than_convolution(self, users, rounds, interval):
-        if users > 10**3 or interval < 1e-4:
+        if users > 10**3 or rounds > 10 or interval < 1e-4:
             return float("nan")
-        at = epsilon(users, rounds)
+        at = one_order_epsilon(users, rounds)
         theirs = seconds_a_call(lambda: naive_delta(users, rounds, at), repeats=3)
-        return theirs / seconds_a_call(lambda: epsilon(users, rounds), repeats=3)
+        return theirs / seconds_a_call(lambda: one_order_epsilon(users, rounds), repeats=3)
