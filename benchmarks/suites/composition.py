@@ -70,7 +70,7 @@ class Composed:
 class AgainstPlainWays:
     """How many times faster, and by how much the other's epsilon is above ours."""
 
-    params = ((10**3, 10**5), (10, 100), (1e-4, 1e-5))
+    params = ((10**3, 10**5, 10**8), (10, 100), (1e-4, 1e-5))
     param_names = ("n", "rounds", "interval")
     timeout = 120.0
 
