@@ -161,9 +161,9 @@ def composed_profile(
     rounds : int, default 1
         How often they are repeated; from 1 to 1e12 rounds in all.
     rtol : float, default 1e-2
-        How far delta may lie above that of the composed curves, relatively. Where the rounds are so
-        many that this would need too fine a grid, the bound is as close as a grid of 2**22 points
-        allows; it is valid in either case.
+        How far delta may lie above that of the composed curves, relatively. Where this would need
+        too fine a grid, for more than some million rounds or an epsilon beyond some 15 standard
+        deviations, the bound is as close as the finest grid allows; it is valid in either case.
 
     Returns
     -------
