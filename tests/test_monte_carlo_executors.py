@@ -162,6 +162,32 @@ class TestMerging:
         with pytest.raises(ValueError, match="text must be a state of format 2, got 99"):
             fs.Simulation.from_json(EXPERIMENT, json.dumps(content))
 
+    @pytest.mark.parametrize(
+        ("place", "value"),
+        [
+            (["sums", "forward", "size"], -5),
+            (["sums", "forward", "size"], 2.5),
+            (["sums", "reverse", "cells"], []),
+            (["sums", "forward", "cells", 0], ["1"]),
+            (["aims", "forward", "epsilons", 0], 5.0),
+            (["aims", "forward", "epsilons", 3], None),
+            (["aims", "reverse", "log_units"], [1.0]),
+            (["aims", "forward", "tilts"], [[1.0]]),
+            (["target"], {"delta": -1.0}),
+            (["target"], {"size": 1.0}),
+            (["chunks"], []),
+        ],
+        ids=str,
+    )
+    def test_a_damaged_state(self, reference, place, value):
+        content = json.loads(reference)
+        part = content
+        for name in place[:-1]:
+            part = part[name]
+        part[place[-1]] = value
+        with pytest.raises(ValueError, match="text must be the state of a simulation"):
+            fs.Simulation.from_json(EXPERIMENT, json.dumps(content))
+
 
 class TestInterruptions:
     def test_what_is_finished_stays_and_the_rest_follows(self, reference):

@@ -25,6 +25,7 @@ LOWEST, HIGHEST = 0.94, 0.99
 _QUICK_REPEATS = 100
 _SEED = 20261130
 _SAMPLES = 8000
+_TARGET = 1e-6
 
 _ROWS = [[0.5, 0.3, 0.2], [0.2, 0.35, 0.45], [0.3, 0.3, 0.4]]
 _BINARY = [[0.75, 0.25], [0.5, 0.5], [0.4, 0.6], [0.625, 0.375]]
@@ -109,6 +110,25 @@ def _simulated(
     )
 
 
+def _targeted(experiment: ShuffleExperiment, setting: str, repeats: int) -> CoverageRow:
+    """Count how often the intervals of both directions hold for the epsilon of the target."""
+    exact = exact_profile(experiment, rtol=1e-6)
+    empty = Simulation(experiment, target_delta=_TARGET)
+    truth = {name: float(exact.epsilon(_TARGET, direction=name)) for name in _DIRECTIONS}
+    rng = np.random.default_rng(_SEED + 3)
+    held, width = 0, 0.0
+    for _ in range(repeats):
+        simulation = copy.copy(empty)
+        simulation.run(_SAMPLES, rng, workers=1)
+        profile = simulation.profile(confidence=CONFIDENCE)
+        found = {name: profile.epsilon_bounds(_TARGET, direction=name) for name in _DIRECTIONS}
+        held += all(found[name][0] <= truth[name] <= found[name][1] for name in _DIRECTIONS)
+        lower, upper = found["forward"]
+        width += float(upper - lower) / truth["forward"] / repeats
+    name = f"epsilon at delta = {_TARGET:g}, both directions"
+    return CoverageRow(name, setting, repeats, held, LOWEST, 1.0, width)
+
+
 def _audited(repeats: int) -> CoverageRow:
     """Count how often an audit of two samples of one law proves nothing, as it should."""
     rng = np.random.default_rng(_SEED + 1)
@@ -164,6 +184,9 @@ def check_coverage(*, quick: bool, progress: Callable[[str], None]) -> list[Cove
         found.append(
             _simulated(experiment, setting, epsilons=epsilons, samples=_SAMPLES, repeats=repeats)
         )
+    setting, experiment, _ = settings[4]
+    progress(f"coverage: {setting}, at a target")
+    found.append(_targeted(experiment, setting, repeats))
     progress("coverage: audits and probabilities")
     return [*found, _audited(repeats), _counted(repeats)]
 

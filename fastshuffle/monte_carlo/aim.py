@@ -83,16 +83,25 @@ class Aim:
         }
 
     @classmethod
-    def from_dict(cls, content: dict[str, Any]) -> Self:
-        """Return the aim that `to_dict` describes."""
-        return cls(
-            epsilons=np.array(content["epsilons"]),
-            log_units=np.array(content["log_units"]),
-            log_limits=np.array(content["log_limits"]),
-            log_ceilings=np.array(content["log_ceilings"]),
-            tilts=np.array(content["tilts"]),
-            target=float(content["target"]),
+    def from_dict(cls, content: dict[str, Any], n_outputs: int) -> Self:
+        """Return the aim that `to_dict` describes; a ValueError if it is none for n_outputs."""
+        names = ("epsilons", "log_units", "log_limits", "log_ceilings", "tilts")
+        arrays = [np.array(content[name], dtype=np.float64) for name in names]
+        epsilons, units, limits, ceilings, tilts = arrays
+        target = float(content["target"])
+        fits = (
+            epsilons.ndim == 1
+            and epsilons.size > 0
+            and epsilons.shape == units.shape == limits.shape == ceilings.shape
+            and tilts.ndim == 2
+            and tilts.shape[0] > 0
+            and tilts.shape[1] == n_outputs + 1
         )
+        if not fits or not all(np.isfinite(array).all() for array in arrays):
+            raise ValueError("no aim")
+        if epsilons[0] < 0.0 or (np.diff(epsilons) <= 0.0).any() or not 0.0 <= target < math.inf:
+            raise ValueError("no aim")
+        return cls(epsilons, units, limits, ceilings, tilts, target)
 
 
 class _Levels:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastshuffle._typing import FloatArray
+from fastshuffle._validation import NONNEGATIVE_FINITE, Interval, check_real
 from fastshuffle.monte_carlo.chunks import Pilot, Sums, Task, moments
 from fastshuffle.monte_carlo.intervals import (
     bets_on_less,
@@ -17,6 +18,8 @@ from fastshuffle.monte_carlo.intervals import (
     upper_mean,
 )
 from fastshuffle.monte_carlo.pair import PairLaws
+
+TARGET_DELTA = Interval(1e-300, 1.0, "in [1e-300, 1]")
 
 # An estimate between two epsilons of the grid is given as long as so many samples bear it.
 _LEAST_EFFECTIVE = 10.0
@@ -35,6 +38,15 @@ class Target(NamedTuple):
 
     kind: Literal["epsilon", "delta"]
     value: float
+
+    @classmethod
+    def of(cls, *, epsilon: float | None, delta: float | None) -> Self | None:
+        """Return the target that is given, if one is."""
+        if epsilon is not None:
+            return cls("epsilon", check_real("target_epsilon", epsilon, NONNEGATIVE_FINITE))
+        if delta is not None:
+            return cls("delta", check_real("target_delta", delta, TARGET_DELTA))
+        return None
 
     def place(self, task: Task, pilot: Pilot) -> int:
         """Return about the place of the target in the grid."""

@@ -78,10 +78,15 @@ class Sums:
         return {"size": self.size, "cells": [[f"{value:x}" for value in row] for row in self.cells]}
 
     @classmethod
-    def from_dict(cls, content: dict[str, Any]) -> Self:
-        """Return the sums that `to_dict` describes."""
+    def from_dict(cls, content: dict[str, Any], aim: Aim) -> Self:
+        """Return the sums that `to_dict` describes; a ValueError if they are none for the aim."""
+        size = content["size"]
         cells = tuple(tuple(int(value, 16) for value in row) for row in content["cells"])
-        return cls(content["size"], cells)
+        if type(size) is not int or size < 0 or len(cells) != len(aim.epsilons):
+            raise ValueError("no sums")
+        if any(len(row) != _COLUMNS for row in cells):
+            raise ValueError("no sums")
+        return cls(size, cells)
 
 
 class Moments(NamedTuple):

@@ -1,7 +1,9 @@
 """A simulation: chunks of samples drawn anywhere, merged exactly, stopped and taken up at will."""
 
 import json
+from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any, NamedTuple, Self, final
 
@@ -29,7 +31,6 @@ from fastshuffle.monte_carlo.profile import MonteCarloProfile
 
 __all__ = ["Simulation"]
 
-TARGET_DELTA = Interval(1e-300, 1.0, "in [1e-300, 1]")
 CONFIDENCE = Interval(0.5, 1.0 - 1e-9, "in [0.5, 1 - 1e-9]")
 
 _FORMAT = 2
@@ -120,10 +121,7 @@ class Simulation:
     ) -> None:
         if target_epsilon is not None and target_delta is not None:
             raise TypeError("at most one of target_epsilon and target_delta must be given")
-        if target_epsilon is not None:
-            target_epsilon = check_real("target_epsilon", target_epsilon, NONNEGATIVE_FINITE)
-        if target_delta is not None:
-            target_delta = check_real("target_delta", target_delta, TARGET_DELTA)
+        target = Target.of(epsilon=target_epsilon, delta=target_delta)
         grid = None if epsilons is None else _checked_epsilons(epsilons)
         laws = _checked_laws(experiment)
         aims = {
@@ -135,8 +133,6 @@ class Simulation:
             )
             for side in SIDES
         }
-        target = None if target_epsilon is None else Target("epsilon", target_epsilon)
-        target = target if target_delta is None else Target("delta", target_delta)
         self._start(experiment, laws, aims, target)
 
     def _start(
@@ -351,7 +347,7 @@ class Simulation:
         return {
             "format": _FORMAT,
             "setting": self._experiment.to_dict(),
-            "target": None if self._target is None else list(self._target),
+            "target": None if self._target is None else dict([self._target]),
             "aims": {side: self._tasks[side].aim.to_dict() for side in SIDES},
         }
 
@@ -394,21 +390,22 @@ class Simulation:
         laws = _checked_laws(experiment)
         if not isinstance(text, str):
             raise TypeError(f"text must be a str, got {type(text).__name__}")
-        try:
+        with _states_only(text):
             content = json.loads(text)
             found, setting = content["format"], content["setting"]
-            aims = {side: Aim.from_dict(content["aims"][side]) for side in SIDES}
-            sums = {side: Sums.from_dict(content["sums"][side]) for side in SIDES}
-            chunks = frozenset(int(key, 16) for key in content["chunks"])
-            target = None if content["target"] is None else Target(*content["target"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(
-                f"text must be the state of a simulation, got {text[:40]!r}"
-            ) from error
         if found != _FORMAT:
             raise ValueError(f"text must be a state of format {_FORMAT}, got {found!r}")
         if setting != json.loads(json.dumps(experiment.to_dict())):
             raise ValueError(f"text must be a state of {experiment!r}, got one of {setting}")
+        with _states_only(text):
+            aims = {
+                side: Aim.from_dict(content["aims"][side], len(laws[side].own)) for side in SIDES
+            }
+            sums = {side: Sums.from_dict(content["sums"][side], aims[side]) for side in SIDES}
+            chunks = frozenset(int(key, 16) for key in content["chunks"])
+            if bool(chunks) != any(some.size for some in sums.values()):
+                raise ValueError("no chunks")
+            target = Target.of(**{"epsilon": None, "delta": None, **(content["target"] or {})})
         simulation = cls.__new__(cls)
         simulation._start(experiment, laws, aims, target)
         simulation._collected = _Collected(sums, chunks)
@@ -416,6 +413,14 @@ class Simulation:
 
     def __repr__(self) -> str:
         return f"<Simulation: {self.n_samples} samples of {self._experiment!r}>"
+
+
+@contextmanager
+def _states_only(text: str) -> Iterator[None]:
+    try:
+        yield
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"text must be the state of a simulation, got {text[:40]!r}") from error
 
 
 def _checked_laws(experiment: Any) -> dict[Side, PairLaws]:
