@@ -160,6 +160,21 @@ def test_tiny_deltas_are_as_right_as_large_ones(rounds, p0, p1):
     assert together.delta(rounds * loss * (1.0 + 1e-12), direction="forward") == 0.0
 
 
+@pytest.mark.parametrize(
+    ("p0", "p1", "rounds"), [(0.3, 0.31, 300), (0.05, 0.02, 5_000), (0.6, 0.6004, 10**6)]
+)
+def test_rounds_of_one_user_are_messages_of_one_user(p0, p1, rounds):
+    """The exact profile of so many messages, which another way of computing has at any number."""
+    rr = randomizer((p0, p1))
+    messages = fs.exact_profile(fs.ShuffleExperiment(rr, 1, k=0, messages=rounds))
+    together = fs.composed_profile(fs.exact_profile(fs.ShuffleExperiment(rr, 1, k=0)), rounds)
+    for direction in ("forward", "reverse"):
+        for target in (0.5, 1e-3, 1e-12, 1e-100):
+            epsilon = messages.epsilon(target, direction=direction)
+            truth = messages.delta(epsilon, direction=direction)
+            assert_bracket(together, epsilon, truth, 2e-2, direction)
+
+
 @pytest.mark.parametrize("n", [10**8, 10**12])
 def test_the_grid_follows_the_losses(n):
     """In the limit of many users a thousand rounds are a Gaussian shift: nothing is lost."""

@@ -111,6 +111,7 @@ class ComposedCurve:
             try:
                 step, above, below = self._grid(depth, halvings)
                 upper, cut = self._upper(above, step, epsilon)
+                best = Bracket(best.lower, min(best.upper, upper))
                 lower = self._lower(below, step / _FINER, epsilon)
             except TooLongSumError:
                 if finished is None and halvings > -_MOST_DOUBLINGS:
@@ -120,7 +121,7 @@ class ComposedCurve:
                 else:
                     break
                 continue
-            best = Bracket(max(best.lower, lower), min(best.upper, upper))
+            best = Bracket(max(best.lower, lower), best.upper)
             gap = best.upper - best.lower
             if gap <= self._rtol or best.upper == -math.inf:
                 self._halvings = halvings

@@ -162,7 +162,7 @@ def composed_profile(
         How often they are repeated; from 1 to 1e12 rounds in all.
     rtol : float, default 1e-2
         How far delta may lie above that of the composed curves, relatively. Where this would need
-        too fine a grid, for more than some million rounds or an epsilon beyond some 15 standard
+        too fine a grid, for some hundred thousand rounds or an epsilon beyond some 15 standard
         deviations, the bound is as close as the finest grid allows; it is valid in either case.
 
     Returns
