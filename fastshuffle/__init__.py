@@ -25,6 +25,7 @@ from fastshuffle.exact import (
     WorstDataset,
     exact_profile,
     revealing_profile,
+    shared_channel_profile,
     worst_case_profile,
 )
 from fastshuffle.experiment import ShuffleExperiment
@@ -190,6 +191,7 @@ __all__ = [
     "regime",
     "renyi_expansion",
     "revealing_profile",
+    "shared_channel_profile",
     "skellam_profile",
     "stronger_clone_profile",
     "subsampled_profile",

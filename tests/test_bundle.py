@@ -142,6 +142,105 @@ def test_what_a_bundle_is():
     assert 0.7 < (drawn == 2).mean() < 0.95
 
 
+# ---- Different randomizers ---------------------------------------------------------------------
+
+OTHER = [[0.5, 0.5], [0.125, 0.875]]
+DUMMY = [[0.25, 0.25, 0.5]] * 2
+TRUE = [[1.0, 0.0], [0.0, 1.0]]
+
+
+def product_rows(matrices):
+    """Every tuple of messages, one of each matrix."""
+    rows = [[Fraction(1)] for _ in matrices[0]]
+    for matrix in matrices:
+        rows = [
+            [p * Fraction(q) for p in row for q in own]
+            for row, own in zip(rows, matrix, strict=True)
+        ]
+    return rows
+
+
+@pytest.mark.parametrize(
+    "matrices", [(TWO, OTHER), (TWO, DUMMY, TWO), (TRUE, DUMMY), (THREE[:2], OTHER, TRUE)], ids=str
+)
+def test_different_randomizers_by_every_tuple(matrices):
+    """The law of the tuples, their profiles, and infinite losses carried as mass."""
+    w = fs.bundle([fs.Randomizer(matrix) for matrix in matrices])
+    rows = product_rows(matrices)
+    merged = w.merged((0, 1))
+    assert_allclose(merged.rows.sum(axis=1), 1.0, rtol=1e-14, atol=0)
+    assert merged.rows.shape[1] == len({
+        Fraction(a, a + b) for a, b in zip(*rows, strict=True) if a + b > 0
+    })  # fmt: skip
+    ratios = [b / a if a else math.inf for a, b in zip(*rows, strict=True) if a + b > 0]
+    assert_allclose(np.exp(merged.log_ratios[1].max()), float(max(ratios)), rtol=1e-14, atol=0)
+    assert_allclose(w.epsilon0, max(merged.log_ratios[1].max(), -merged.log_ratios[1].min()))
+    for k in (0, 2):
+        profile = fs.exact_profile(fs.ShuffleExperiment(w, 3, k=k))
+        q, p = exact.histogram_pair(rows, {0: 2 - k, 1: k}, (0, 1))
+        for epsilon in (0.0, 0.5, 2.0):
+            with mp.workdps(60):
+                ratio = Fraction(int(mp.exp(mpf(epsilon)) * 10**50), 10**50)
+            truth = float(exact.hockey_stick(p, q, ratio))
+            lower, upper = profile.bounds(epsilon, direction="forward")
+            assert lower * (1.0 - 1e-12) <= truth <= upper * (1.0 + 1e-12)
+        infinite = float(sum(x for place, x in p.items() if not q.get(place)))
+        lower, upper = profile.bounds(math.inf, direction="forward")
+        assert lower * (1.0 - 1e-12) <= infinite <= upper * (1.0 + 1e-12)
+
+
+def test_the_bundle_bounds_every_way_of_shuffling():
+    """Channels of their own and one for all are post-processings of the shuffled tuples."""
+    matrices, n = (TWO, OTHER), 3
+    worst = fs.worst_case_profile(fs.bundle([fs.Randomizer(m) for m in matrices]), n)
+    fractions = [[[Fraction(p) for p in row] for row in m] for m in matrices]
+    for k in range(n):
+        laws = {"shared": [], "apart": []}
+        for own in (0, 1):
+            held = [0] * (n - 1 - k) + [1] * k + [own]
+            channels = [
+                exact.binomial_groups([(1, rows[x][1]) for x in held]) for rows in fractions
+            ]
+            laws["apart"].append([a * b for a in channels[0] for b in channels[1]])
+            laws["shared"].append(
+                exact.binomial_groups([(1, rows[x][1]) for rows in fractions for x in held])
+            )
+        for epsilon in (0.0, 0.3, 1.0):
+            ratio = Fraction(math.exp(epsilon))
+            bound = worst.delta(epsilon) * (1.0 + 1e-12)
+            for q, p in laws.values():
+                assert float(exact.hockey_stick(p, q, ratio)) <= bound
+                assert float(exact.hockey_stick(q, p, ratio)) <= bound
+
+
+def test_what_a_bundle_of_different_randomizers_is():
+    w, other = fs.Randomizer(TWO), fs.Randomizer(OTHER)
+    both = fs.bundle([w, other])
+    assert both.n_inputs == 2
+    assert_allclose(both.epsilon0, math.log(2.0) + math.log(4.0), rtol=1e-15, atol=0)
+    assert fs.bundle([w]) is w
+    assert fs.bundle([both, w]) == fs.bundle([w, other, w]) != both
+    assert hash(fs.bundle([w, other])) == hash(both)
+    assert pickle.loads(pickle.dumps(both)) == copy.deepcopy(both) == both
+    assert len(json.loads(json.dumps(both.to_dict()))["randomizers"]) == 2
+    assert "one message of each of [<Randomizer" in repr(both)
+    assert both.sample(np.zeros(7, dtype=int), np.random.default_rng(1)).shape == (7, 2)
+    twice = fs.bundle([w, other], 2)
+    assert_allclose(twice.epsilon0, 2.0 * both.epsilon0, rtol=1e-15, atol=0)
+    with pytest.raises(TypeError, match=r"randomizers\[1\] must be a Randomizer, got list"):
+        fs.bundle([w, OTHER])
+    with pytest.raises(ValueError, match="randomizers must have the same inputs, got 2 and 3"):
+        fs.bundle([w, fs.Randomizer(THREE)])
+    with pytest.raises(ValueError, match="randomizers must be one or more, got none"):
+        fs.bundle([])
+    with pytest.raises(fs.UnsupportedSettingError, match="no continuous noise"):
+        fs.bundle([fs.laplace(1.0), fs.laplace(2.0)])
+    rng = np.random.default_rng(1)
+    many = [fs.Randomizer(rng.dirichlet([1.0] * 400, 2)) for _ in range(2)]
+    with pytest.raises(fs.UnsupportedSettingError, match="at most 100,000 to be listed, got"):
+        fs.bundle(many).merged((0, 1))
+
+
 def assert_constants(constants, unbundled, bundled):
     assert_allclose(constants, (unbundled, bundled), rtol=1e-12, atol=0)
 
@@ -191,8 +290,8 @@ def test_exact_profiles_approach_the_limit(bundled):
 
 def test_refusals():
     w = fs.Randomizer(TWO)
-    with pytest.raises(TypeError, match="randomizer must be a Randomizer, got list"):
-        fs.bundle(TWO, 2)
+    with pytest.raises(TypeError, match="randomizer must be a Randomizer, got int"):
+        fs.bundle(3, 2)
     with pytest.raises(ValueError, match="messages must be >= 1, got 0"):
         fs.bundle(w, 0)
     with pytest.raises(fs.UnsupportedSettingError, match="continuous noise"):

@@ -103,6 +103,8 @@ def smaller_step(epsilon: float, messages: int) -> float:
 
 def log_factor(step: float, messages: int, clear: float = 0.0) -> float:
     """Return the log of ``sum_{j < m} exp(j step) g**(m - 1 - j)``, g = 1 - clear."""
+    if messages == 1:
+        return 0.0
     if clear == 1.0:
         return (messages - 1.0) * step
     log_rest = math.log1p(-clear)

@@ -61,6 +61,9 @@ class Users(NamedTuple):
         ``log(alternative / null)``.
     messages : int
         How many messages the differing user sends.
+    parts : tuple of tuple of int, array and array
+        Where the user's messages differ in kind: how many there are of each, and their laws under Q
+        and under P, of which ``null`` and ``alternative`` then are the means.
     """
 
     counts: FloatArray
@@ -69,6 +72,7 @@ class Users(NamedTuple):
     alternative: FloatArray
     losses: FloatArray
     messages: int
+    parts: tuple[tuple[int, FloatArray, FloatArray], ...] = ()
 
 
 def numerators(users: Users, step: float) -> FloatArray:
@@ -193,44 +197,44 @@ def _log_excess(
     """Return a lower bound of the log of ``P(A) - exp(epsilon) Q(A)``, A that the sum exceeds x."""
     m = users.messages
     nothing = np.zeros_like(positions)
-    fixed = [
-        # the threshold, apart from the messages, so that no exponent of the tilt is large
-        Lattice(1.0, np.array([-at]), np.ones(1), np.zeros(1)),
-        *(
-            _lattice(count, row, positions, nothing)
-            for count, row in zip(users.counts.tolist(), users.rows, strict=True)
-            if count > 0.0
-        ),
+    # the threshold apart from the messages, so that no exponent of the tilt is large
+    threshold = np.array([-at]), np.ones(1)
+    background = [
+        _lattice(count, row, positions, nothing)
+        for count, row in zip(users.counts.tolist(), users.rows, strict=True)
+        if count > 0.0
     ]
 
-    def log_mean(own: FloatArray, values: FloatArray, n_null: int) -> tuple[float, float]:
-        rest = ((n_null, users.null), (m - 1 - n_null, users.alternative))
-        groups = [
-            *fixed,
-            _lattice(1.0, own, positions, values),
-            *(_lattice(float(count), row, positions, nothing) for count, row in rest if count),
-        ]
-        return log_truncated_mean(groups, 1.0, tilt)
+    def messages_of(*parts: tuple[int, FloatArray]) -> list[Lattice]:
+        return [_lattice(float(count), row, positions, nothing) for count, row in parts if count]
 
-    ones = np.ones_like(positions)
-    log_p, rounding_p = log_mean(users.alternative, ones, 0)
+    def log_mass(*parts: tuple[int, FloatArray]) -> tuple[float, float]:
+        above = Lattice(1.0, *threshold, np.ones(1))
+        return log_truncated_mean([above, *background, *messages_of(*parts)], 1.0, tilt)
+
+    parts = users.parts or ((m, users.null, users.alternative),)
+    log_p, rounding_p = log_mass(*((count, alternative) for count, _, alternative in parts))
     if math.isnan(log_p):
         return -math.inf
-    if m <= _MOST_REPLACED:
+    if m <= _MOST_REPLACED and len(parts) == 1:
         # no smaller than the quotient: a larger step is valid too
         step = epsilon / m * (1.0 + _ULP)
         own = 0.5 * (users.null + users.alternative)
         values = numerators(users, step) / np.where(own > 0.0, own, 1.0)
+        replaced = _lattice(1.0, own, positions, values)
+        below = Lattice(1.0, *threshold, np.zeros(1))
         total = -math.inf
         for j in range(m):
-            value, rounding = log_mean(own, values, j)
+            rest = messages_of((j, users.null), (m - 1 - j, users.alternative))
+            groups = [below, replaced, *background, *rest]
+            value, rounding = log_truncated_mean(groups, 1.0, tilt)
             if math.isnan(value):
                 break
             total = float(np.logaddexp(total, j * step + value - rounding))
         else:
             # the rounding of the rows, each of which counts with a mass of at most P(A)
             return _log_less(total, math.log(_ROW_ROUNDING * m) + log_p + rounding_p)
-    log_q, rounding_q = log_mean(users.null, ones, m - 1)
+    log_q, rounding_q = log_mass(*((count, null) for count, null, _ in parts))
     if math.isnan(log_q):
         return -math.inf
     return _log_less(log_p - rounding_p, log_q + rounding_q + epsilon)

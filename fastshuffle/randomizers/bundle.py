@@ -1,6 +1,7 @@
 """Several messages of a user that stay together, as one message of a larger alphabet."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, final
@@ -14,17 +15,13 @@ from fastshuffle.randomizers.base import LocalRandomizer, Messages
 from fastshuffle.randomizers.continuous import ContinuousNoise
 from fastshuffle.randomizers.merging import (
     MergedRows,
-    groups_of_equal_ratios,
+    equal_log_ratios,
     merge_log_columns,
     merge_proportional,
 )
+from fastshuffle.randomizers.mixed_bundle import MOST_TUPLES, mixed_bundle, ratios_of_tuples
 
 __all__ = ["Bundle", "bundle"]
-
-# So many types of messages are listed, a matter of a second.
-_MOST_TYPES = 100_000
-# Ratios are compared as doubles where none of them underflows.
-_LARGEST_LOG_RATIO = 700.0
 
 
 @final
@@ -62,7 +59,7 @@ class Bundle(LocalRandomizer):
         possible = (log_columns > -math.inf).any(axis=0)
         types, log_columns = types[possible], np.ascontiguousarray(log_columns[:, possible])
         log_ratios = _log_ratios(types, single.log_ratios, log_columns == -math.inf)
-        return merge_log_columns(log_columns, log_ratios, _equal_ratios(log_columns))
+        return merge_log_columns(log_columns, log_ratios, equal_log_ratios(log_columns))
 
     def _shared(self, inputs: tuple[int, ...]) -> FloatArray:
         every = (*inputs, *(x for x in range(self.n_inputs) if x not in set(inputs)))
@@ -73,9 +70,9 @@ class Bundle(LocalRandomizer):
         """Return how many messages of a user fall into each group, one row a type."""
         m = self.messages
         n_types = math.comb(m + n_groups - 1, n_groups - 1)
-        if n_types > _MOST_TYPES:
+        if n_types > MOST_TUPLES:
             raise UnsupportedSettingError(
-                f"the groups of {m} messages must be at most {_MOST_TYPES:,} to be listed, got "
+                f"the groups of {m} messages must be at most {MOST_TUPLES:,} to be listed, got "
                 f"{n_types:,} for {n_groups} groups of a message"
             )
         if n_groups == 2:
@@ -121,29 +118,23 @@ def _conditional(single: MergedRows) -> FloatArray:
     return conditional
 
 
-def _log_ratios(types: FloatArray, single: FloatArray, zero: FloatArray) -> FloatArray:
+def _log_ratios(types: FloatArray, single: FloatArray, zero: Any) -> FloatArray:
     """Return the log ratios of types to row 0 from those of a message; ``zero`` marks zeros."""
-    total: FloatArray = np.where(np.isfinite(single), single, 0.0) @ types.T
-    total[:, zero[0]] = math.inf
-    return np.where(zero, np.where(zero[0], 0.0, -math.inf), total)
+    return ratios_of_tuples(np.where(np.isfinite(single), single, 0.0) @ types.T, zero)
 
 
-def _equal_ratios(log_columns: FloatArray) -> Any:
-    scaled = log_columns - log_columns.max(axis=0)
-    if scaled[scaled > -math.inf].min(initial=0.0) < -_LARGEST_LOG_RATIO:
-        return np.arange(log_columns.shape[1])
-    return groups_of_equal_ratios(np.exp(scaled))
-
-
-def bundle(randomizer: LocalRandomizer, messages: int) -> LocalRandomizer:
+def bundle(
+    randomizer: LocalRandomizer | Sequence[LocalRandomizer], messages: int = 1
+) -> LocalRandomizer:
     """Return the randomizer that sends several messages together, each drawn anew.
 
     Parameters
     ----------
-    randomizer : LocalRandomizer
-        What is applied to the input held, once for each message; no continuous noise.
-    messages : int
-        How many, from 1 to 2**53.
+    randomizer : LocalRandomizer or sequence of LocalRandomizer
+        What is applied to the input held, once for each message; no continuous noise. Of a
+        sequence, with the same inputs, each sends a message.
+    messages : int, default 1
+        How often, from 1 to 2**53.
 
     Returns
     -------
@@ -167,6 +158,13 @@ def bundle(randomizer: LocalRandomizer, messages: int) -> LocalRandomizer:
     the same ratios, which leaves ``messages + 1`` types for two groups. Their probabilities are
     products of binomial ones. What all inputs share is the least probability of each type.
 
+    *Different randomizers.* The tuples are those of merged groups, merged again where their ratios
+    agree. Messages that are shuffled one by one, or each with its like in a channel of its own, are
+    a post-processing of the shuffled tuples, so every upper bound and worst case of the bundle is
+    an UPPER_BOUND for either way; `shared_channel_profile` is sharper for messages that are all
+    shuffled together. An infinite loss of a message, such as one of a deterministic protocol, is
+    one of the tuple.
+
     **Accuracy**: relative error of a probability below ``1e-15 (1 + |log p|)`` times the number of
     messages; of a log ratio ``1e-16`` times the largest one that the messages could have
     (``tests/test_bundle.py``). **Cost**: about 0.1 microseconds a type, group and input.
@@ -178,7 +176,12 @@ def bundle(randomizer: LocalRandomizer, messages: int) -> LocalRandomizer:
     >>> two.merged_rows((0, 1))
     array([[0.0625, 0.375 , 0.5625],
            [0.25  , 0.5   , 0.25  ]])
+    >>> rr = fs.binary_randomized_response(1.0)
+    >>> fs.bundle([rr, fs.binary_randomized_response(2.0)]).epsilon0
+    3.0
     """
+    if isinstance(randomizer, Sequence) and not isinstance(randomizer, str):
+        return bundle(mixed_bundle(randomizer), messages)
     if not isinstance(randomizer, LocalRandomizer):
         raise TypeError(f"randomizer must be a Randomizer, got {type(randomizer).__name__}")
     count = check_count("messages", messages, minimum=1, maximum=LARGEST_COUNT)

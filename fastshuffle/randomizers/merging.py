@@ -14,6 +14,8 @@ __all__ = ["MergedRows"]
 
 # Ratios of probabilities given as doubles are equal if they differ by no more than this.
 _SAME_RATIO = 4.0 * float(np.finfo(np.float64).eps)
+# Ratios are compared as doubles where none of them underflows.
+_LARGEST_LOG_RATIO = 700.0
 
 
 class MergedRows(NamedTuple):
@@ -156,6 +158,14 @@ def groups_of_equal_ratios(rows: FloatArray) -> npt.NDArray[np.intp]:
     two of a group differ by more than 8 units. No column is all zeros.
     """
     return groups_of_equal_columns(_labels_of_close_values(row) for row in rows / rows.max(axis=0))
+
+
+def equal_log_ratios(log_columns: FloatArray) -> npt.NDArray[np.intp]:
+    """Return the group of each column of logarithms: as `groups_of_equal_ratios`."""
+    scaled = log_columns - log_columns.max(axis=0)
+    if scaled[scaled > -math.inf].min(initial=0.0) < -_LARGEST_LOG_RATIO:
+        return np.arange(log_columns.shape[1])
+    return groups_of_equal_ratios(np.exp(scaled))
 
 
 def groups_of_equal_columns(labels: Iterable[npt.NDArray[np.intp]]) -> npt.NDArray[np.intp]:

@@ -73,13 +73,49 @@ def enumerated_pair(
     return laws[0], laws[1]
 
 
+def shared_pair(
+    matrices: Sequence[Sequence[Sequence[Fraction]]],
+    others: Mapping[int, int],
+    pair: tuple[int, int],
+) -> tuple[Law, Law]:
+    """Laws of the histogram of all messages, by adding one message after another.
+
+    Parameters
+    ----------
+    matrices : sequence of matrices of Fraction
+        Every user sends a message of each, the row of the input held; all are shuffled together.
+    others, pair
+        As for `enumerated_pair`.
+
+    Returns
+    -------
+    tuple of dict
+        Q and P, from histogram to probability.
+    """
+    held = [x for x, count in others.items() for _ in range(count)]
+    laws: list[Law] = []
+    for own in pair:
+        law: dict[tuple[int, ...], Fraction] = {(0,) * len(matrices[0][0]): Fraction(1)}
+        for x in [*held, own]:
+            for rows in matrices:
+                longer: defaultdict[tuple[int, ...], Fraction] = defaultdict(Fraction)
+                for histogram, probability in law.items():
+                    for y, p in enumerate(rows[x]):
+                        if p:
+                            place = (*histogram[:y], histogram[y] + 1, *histogram[y + 1 :])
+                            longer[place] += probability * p
+                law = dict(longer)
+        laws.append(dict(law.items()))
+    return laws[0], laws[1]
+
+
 def unbundled_pair(
     rows: Sequence[Sequence[Fraction]],
     others: Mapping[int, int],
     pair: tuple[int, int],
     messages: int,
 ) -> tuple[Law, Law]:
-    """Laws of the histogram of all messages, by adding one message after another.
+    """Laws of the histogram of all messages, m of the same randomizer from each user.
 
     Parameters
     ----------
@@ -91,21 +127,7 @@ def unbundled_pair(
     tuple of dict
         Q and P, from histogram to probability.
     """
-    held = [x for x, count in others.items() for _ in range(count)]
-    laws: list[Law] = []
-    for own in pair:
-        law: dict[tuple[int, ...], Fraction] = {(0,) * len(rows[0]): Fraction(1)}
-        for x in [*held, own]:
-            for _ in range(messages):
-                longer: defaultdict[tuple[int, ...], Fraction] = defaultdict(Fraction)
-                for histogram, probability in law.items():
-                    for y, p in enumerate(rows[x]):
-                        if p:
-                            place = (*histogram[:y], histogram[y] + 1, *histogram[y + 1 :])
-                            longer[place] += probability * p
-                law = dict(longer)
-        laws.append(dict(law.items()))
-    return laws[0], laws[1]
+    return shared_pair([rows] * messages, others, pair)
 
 
 def unbundled_delta(
