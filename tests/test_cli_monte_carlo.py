@@ -144,12 +144,13 @@ class TestSimulate:
         assert (code, out) == (2, [])
         assert err[0].startswith(f"error: {message}")
 
-    def test_a_file_that_is_no_state(self, command, tmp_path):
-        (tmp_path / "s.json").write_text("{}")
+    @pytest.mark.parametrize("content", [b"{}", b"\xff\xfe\x00"])
+    def test_a_file_that_is_no_state(self, command, tmp_path, content):
+        (tmp_path / "s.json").write_bytes(content)
         code, _, err = command("simulate", *FIXED, "--delta", "1e-6", *FEW, "--state", "s.json")
         assert code == 2
-        assert "s.json: text must be the state of a simulation" in err[0]
-        assert (tmp_path / "s.json").read_text() == "{}"
+        assert err[0].startswith("error: --state s.json: ")
+        assert (tmp_path / "s.json").read_bytes() == content
 
     def test_too_few_samples(self, command):
         code, _, err = command("simulate", *FIXED, "--delta", "1e-9", "--samples", "100")

@@ -227,6 +227,22 @@ def exact_lattice(k):
 
 
 class TestDerivedNumbers:
+    @pytest.mark.parametrize("k", [3, 5])
+    def test_losses_that_are_infinite(self, k):
+        w = fs.Randomizer([[0.9, 0.1, 0.0], [0.0, 0.1, 0.9]])
+        experiment = fs.ShuffleExperiment(w, 10, k=k)
+        exact, profile = fs.exact_profile(experiment), estimate(experiment, 100_000)
+        for direction in DIRECTIONS:
+            for epsilon in (0.5, 2.0, 5.0, 50.0, 299.0):
+                lower, upper = profile.bounds(epsilon, direction=direction)
+                truth = exact.delta(epsilon, direction=direction)
+                assert lower <= truth <= upper < 1.1 * lower
+        assert profile.epsilon_bounds(1e-3) == (300.0, math.inf)
+        truth = exact.jensen_shannon()
+        lower, upper = profile.jensen_shannon_bounds()
+        assert lower <= truth <= upper < 1.1 * lower
+        assert_allclose(profile.jensen_shannon(), truth, rtol=0.02, atol=0)
+
     @pytest.mark.parametrize("n", [40, 1000])
     def test_divergences_and_trade_off(self, n):
         experiment = fs.ShuffleExperiment(THREE, n, k=n // 3)

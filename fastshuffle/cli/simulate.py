@@ -133,10 +133,9 @@ def _simulation(
     experiment: ShuffleExperiment, deltas: list[float], epsilons: list[float], state: Path | None
 ) -> Simulation:
     if state is not None and state.exists():
-        with file_errors("--state", state):
-            text = state.read_text(encoding="utf-8")
-        with input_errors(f"--state {state}: "):
-            return Simulation.from_json(experiment, text)
+        # a file that is no text is no state either
+        with file_errors("--state", state), input_errors(f"--state {state}: "):
+            return Simulation.from_json(experiment, state.read_text(encoding="utf-8"))
     smallest = min((value for value in deltas if value > 0.0), default=None)
     target = (
         {"target_epsilon": max(epsilons, default=0.0)}

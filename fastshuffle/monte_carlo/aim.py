@@ -276,5 +276,7 @@ def _grid(
         return asked if len(asked) else np.zeros(1)
     start = ladder[0] if ladder else 0.0
     dense = np.linspace(start, end, _GRID)
-    grid = np.unique(np.concatenate((np.linspace(0.0, end, _GRID), ladder, dense)))
+    # an infinite loss is still seen where no other is
+    far = [_FARTHEST] if laws.drawn_loss == math.inf else []
+    grid = np.unique(np.concatenate((np.linspace(0.0, end, _GRID), ladder, dense, far)))
     return grid[grid < laws.drawn_loss]

@@ -22,6 +22,7 @@ _WEIGHTS = np.array(
     [0.3478548451374538, 0.6521451548625461, 0.6521451548625461, 0.3478548451374538]
 )
 _TAIL_CELLS = 64
+_LONGEST_CELL = 0.25
 # Beyond this the weights of the Jensen-Shannon integral are below 1e-17.
 _FARTHEST = 40.0
 
@@ -290,7 +291,7 @@ class MonteCarloProfile(PrivacyProfile):
         last = float(band.epsilons[-1]) if tail else end
         edges = np.append(band.epsilons[band.epsilons <= last], last)
         farthest = min(band.laws.loss, last + _FARTHEST)
-        total = _gauss(lambda e: np.exp(curve(band, e)) * weight(e), edges)
+        total = _gauss(lambda e: np.exp(curve(band, e)) * weight(e), _refined(edges))
         known = _cells(last, farthest)
         total += _gauss(lambda e: band.laws.clear(e) * weight(e), known)
         if tail:
@@ -412,6 +413,13 @@ _JENSEN_SHANNON: dict[Side, _Weight] = dict.fromkeys(SIDES, _jensen_shannon_weig
 
 def _cells(low: float, high: float) -> FloatArray:
     return np.linspace(low, high, _TAIL_CELLS + 1) if high > low else np.full(1, low)
+
+
+def _refined(edges: FloatArray) -> FloatArray:
+    """Return edges of cells in which a weight hardly changes, as far as any is not negligible."""
+    within = np.arange(0.0, _FARTHEST, _LONGEST_CELL)
+    within = within[(within > edges[0]) & (within < edges[-1])]
+    return np.unique(np.concatenate((edges, within)))
 
 
 def _gauss(function: Callable[[FloatArray], FloatArray], edges: FloatArray) -> float:
