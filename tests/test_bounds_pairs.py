@@ -200,4 +200,4 @@ class TestRefusals:
 
         monkeypatch.setitem(methods._METHODS, "clones", broken)
         with pytest.raises(ValueError, match="a mistake in the program"):
-            methods.outcomes(fs.k_randomized_response(1.0, 3), 10, 1e-3)
+            methods.outcomes(methods.Setting(fs.k_randomized_response(1.0, 3), 10), 1e-3)
