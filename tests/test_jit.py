@@ -69,6 +69,7 @@ for n in (1, 2, 30, 2000):
         profile.to_json(epsilon=[0.1], delta=[1e-6])
     several = fs.exact_profile(fs.ShuffleExperiment(asymmetric, n, k=n // 3, messages=3))
     several.delta([0.0, 0.1]), several.epsilon(1e-6), several.trade_off(0.1)
+    several.kl(), several.jensen_shannon()
     worst = fs.worst_case_profile(asymmetric, n)
     worst.delta(0.05), worst.epsilon(1e-6), worst.argmax(0.05), worst.trade_off(0.1)
     limit = fs.skellam_profile(fs.ShuffleExperiment(sparse, n, k=n // 3))

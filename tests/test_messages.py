@@ -236,7 +236,6 @@ def test_setting_and_refusals():
         fs.tangent_profile,
         fs.jensen_shannon_expansion,
         fs.berry_esseen_profile,
-        lambda e: fs.monte_carlo_profile(e, n_samples=10, rng=np.random.default_rng(1)),
     ],
 )
 def test_methods_for_one_message_refuse_several(method):

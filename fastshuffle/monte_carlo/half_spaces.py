@@ -39,9 +39,10 @@ r_k = e_k / e_{k-1}. Then exp(L) is ``r_{k+1} (k + 1) / (j + 1)``, and
 
 The first two are sharp at every k and j from 1 on.
 
-For any other composition none is known. There the score is that of the regression of the loss on
-the counts, ``Sigma^+ (W_b - W_a)`` with Sigma the mean covariance of a message of the others: the
-half-space is likely, up to terms of the order 1 / n, and bounds nothing.
+For any other composition none is known, nor for several messages a user. There the score is that of
+the regression of the loss on the counts, ``Sigma^+ (W_b - W_a)`` with Sigma the mean covariance of
+a message of the others: the half-space is likely, up to terms of the order 1 / n, and bounds
+nothing.
 
 References
 ----------
@@ -55,6 +56,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fastshuffle._typing import FloatArray
+from fastshuffle.exact._scores import regression_scores
 from fastshuffle.monte_carlo.pair import PairLaws
 
 _LARGEST_EXPONENT = 600.0
@@ -80,6 +82,8 @@ class Tilt(NamedTuple):
 
 def half_spaces(laws: PairLaws, epsilon: float) -> list[HalfSpace]:
     """Return half-spaces that contain every drawn histogram of loss above epsilon, if any."""
+    if laws.messages > 1:
+        return []
     n = laws.n
     factor = math.exp(epsilon)
     largest = -math.expm1(epsilon - laws.drawn_loss)
@@ -174,19 +178,14 @@ def best_tilt(laws: PairLaws, half_space: HalfSpace) -> Tilt:
 
 def likely_half_space(laws: PairLaws, epsilon: float) -> HalfSpace:
     """Return a half-space in which most histograms of loss above epsilon lie."""
-    shares = np.array([count / (laws.n - 1) for count, _ in laws.held])
+    others = laws.n - laws.messages
+    shares = np.array([count / others for count, _ in laws.held])
     rows = np.array([row for _, row in laws.held])
-    root = np.sqrt(shares @ rows)
-    # Sigma is root (1 - B B^T) root, B of as many columns as there are rows
-    vectors, sizes, _ = np.linalg.svd((np.sqrt(shares)[:, np.newaxis] * rows / root).T, False)  # noqa: FBT003
-    squares = np.minimum(sizes**2, 1.0)
-    inside = squares < 1.0 - 1e-9  # 1 belongs to the number of messages, which is known
-    stretch = np.where(inside, squares / np.where(inside, 1.0 - squares, 1.0), -1.0)
-    gap = (laws.own - laws.opposite) / root
-    scores = (gap + vectors @ (stretch * (vectors.T @ gap))) / root
-    mean = (laws.n - 1) * root**2 + 0.5 * (laws.own + laws.opposite)
-    threshold = float(mean @ scores) + laws.n * epsilon
-    return HalfSpace(scores, threshold, float(laws.n), -math.expm1(epsilon - laws.drawn_loss))
+    scores = regression_scores(shares, rows, laws.own - laws.opposite)
+    mean = others * (shares @ rows) + 0.5 * laws.messages * (laws.own + laws.opposite)
+    users = laws.n / laws.messages
+    threshold = float(mean @ scores) + users * epsilon
+    return HalfSpace(scores, threshold, users, -math.expm1(epsilon - laws.drawn_loss))
 
 
 def tilt_at(laws: PairLaws, epsilon: float) -> Tilt:

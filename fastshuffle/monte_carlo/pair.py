@@ -6,7 +6,8 @@ from fastshuffle._typing import FloatArray, Side
 from fastshuffle._validation import UnsupportedSettingError
 from fastshuffle.exact.homogeneous import require_no_underflow
 from fastshuffle.experiment import ShuffleExperiment
-from fastshuffle.monte_carlo.losses import loss_method
+from fastshuffle.monte_carlo.losses import LossMethod, loss_method
+from fastshuffle.monte_carlo.message_losses import message_losses
 
 SIDES: tuple[Side, Side] = ("forward", "reverse")
 
@@ -33,7 +34,9 @@ class PairLaws:
     experiment, side
         As given.
     n : int
-        Number of messages.
+        Number of messages of all users.
+    messages : int
+        Number of messages of a user.
     loss : float
         The largest privacy loss, which may be inf.
     drawn_loss : float
@@ -59,16 +62,17 @@ class PairLaws:
         merged = experiment.randomizer.merged((a, b, *inputs))
         require_no_underflow(experiment.randomizer, merged)
         self.experiment, self.side = experiment, side
-        self.n = experiment.n
-        self.loss = float(merged.log_ratios[1].max())
+        self.messages = experiment.messages
+        self.n = experiment.n * self.messages
+        self.loss = self.messages * float(merged.log_ratios[1].max())
         inside = merged.rows[2:].any(axis=0)
         # rare outputs first, so that no conditional probability of a draw is a difference
         order = np.flatnonzero(inside)[np.argsort(merged.rows[2:, inside].max(axis=0))]
         rows = merged.rows[:, order]
         self._clear = merged.rows[:2, ~inside]
         self.opposite, self.own = rows[0], rows[1]
-        self.drawn_loss = float(merged.log_ratios[1, order].max())
-        counts = [experiment.others[x] for x in inputs]
+        self.drawn_loss = self.messages * float(merged.log_ratios[1, order].max())
+        counts = [experiment.others[x] * self.messages for x in inputs]
         different, place = np.unique(rows[2:], axis=0, return_inverse=True)
         totals = np.bincount(place.ravel(), weights=np.array(counts, dtype=np.float64))
         self.held = [
@@ -77,25 +81,31 @@ class PairLaws:
         _require_drawable(self.held)
         whole = inside.all() or len(self.held) == 1
         self.share = 1.0 if whole else float(self.own.sum())
+        if self.messages > 1:
+            _require_covered(whole=bool(inside.all()), messages=self.messages)
         self.groups = self._groups()
         weights = np.stack([self.own, self.opposite, self._gap(merged.log_ratios[1, order])])
         holders = np.array([count for count, _ in self.held], dtype=np.float64)
-        self.method = loss_method(weights, different, holders)
+        self.method: LossMethod = (
+            message_losses(self.own, self.opposite, self.held, self.messages)
+            if self.messages > 1
+            else loss_method(weights, different, holders)
+        )
         self.ratios = (weights[:2] / (holders @ different / holders.sum())).T
 
     def _groups(self) -> list[tuple[int, FloatArray]]:
         if self.share == 0.0:
             return list(self.held)
-        if len(self.held) == 1:
+        if len(self.held) == 1 and self.messages == 1:
             return [(self.n, self.held[0][1])]
         own = self.own if self.share == 1.0 else self.own / self.share
         equal = [bool((row == own).all()) for _, row in self.held]
         if any(equal):
             return [
-                (count + int(same), row)
+                (count + self.messages * int(same), row)
                 for (count, row), same in zip(self.held, equal, strict=True)
             ]
-        return [*self.held, (1, own)]
+        return [*self.held, (self.messages, own)]
 
     def _gap(self, losses: FloatArray) -> FloatArray:
         """Return the difference of the two rows of the differing user, from their log ratios."""
@@ -105,11 +115,12 @@ class PairLaws:
     def of_pair(self) -> "PairLaws | None":
         """Return the laws with the messages of all revealed but the holders of the pair's inputs.
 
-        By post-processing their delta is no smaller; None if both inputs do not occur.
+        By post-processing their delta is no smaller; None if both inputs do not occur, and for
+        several messages, for which nothing is proved of them.
         """
         others, pair = self.experiment.others, self.experiment.pair
         held = {x: others[x] for x in pair if x in others}
-        if len(held) < 2:
+        if len(held) < 2 or self.messages > 1:
             return None
         n = 1 + sum(held.values())
         experiment = ShuffleExperiment(self.experiment.randomizer, n, others=held, pair=pair)
@@ -131,10 +142,10 @@ class PairLaws:
     def scales(self, histograms: FloatArray) -> FloatArray:
         """Return the likelihood ratios of the part of P that is drawn against what it is drawn as.
 
-        They are 1, but for others at a single input: then all n messages are drawn as theirs, and
-        the ratio is the mean of the ratios of the messages.
+        They are 1, but for others at a single input and one message a user: then all n messages are
+        drawn as theirs, and the ratio is the mean of the ratios of the messages.
         """
-        if len(self.held) > 1:
+        if len(self.held) > 1 or self.messages > 1:
             return np.ones(len(histograms))
         return histograms @ np.ascontiguousarray(self.ratios[:, 0]) / self.n
 
@@ -144,6 +155,14 @@ class PairLaws:
             return self.method(histograms)
         different, place = np.unique(histograms, axis=0, return_inverse=True)
         return self.method(different)[place.ravel()]
+
+
+def _require_covered(*, whole: bool, messages: int) -> None:
+    if not whole:
+        raise UnsupportedSettingError(
+            "others must send every message that the differing user may send, for a simulation of "
+            f"{messages} messages a user"
+        )
 
 
 def _require_drawable(held: list[tuple[int, FloatArray]]) -> None:

@@ -37,7 +37,8 @@ def monte_carlo_profile(  # noqa: PLR0913 - keywords
         The two datasets. At least one other user exists, and at most 2**48 hold the same input.
         Either the others hold at most 7 inputs with different rows, or the outputs form at most
         7 groups, or the rows have a common part from which each differs in one output, as in
-        k-ary randomized response.
+        k-ary randomized response. Where users send several messages, the others hold a
+        single input or those of the pair, and send all that the differing user may send.
     n_samples : int
         How many histograms to draw, from 2 to 1e13, half of them for either direction.
     rng : numpy.random.Generator
@@ -46,7 +47,8 @@ def monte_carlo_profile(  # noqa: PLR0913 - keywords
         Where the estimate is to be sharpest, >= 0 and finite. At most one target is given.
     target_delta : float, optional
         The same, given as the delta in [1e-300, 1] at which epsilon is wanted. Without a target,
-        1e-6 where the others hold a single input or the two inputs of the pair; elsewhere the law
+        1e-6 where the others hold a single input or the two inputs of the pair and users send one
+        message; elsewhere the law
         itself is drawn then, which serves large deltas best.
     epsilons : array_like of float, optional
         Where delta is estimated, >= 0 and finite, at most 4096 numbers; by default some 130
@@ -87,9 +89,10 @@ def monte_carlo_profile(  # noqa: PLR0913 - keywords
     transform at a saddle point, in a variable for every input of the others but one or for every
     output but one, whichever are fewer (`fastshuffle._kernels.label_ratio`); or, where the rows
     have a common part from which each differs in one output, an integral in one variable for any
-    number of inputs and outputs (`fastshuffle._kernels.common_part`). Without such a structure
-    the ratio is one of permanents, and no method is known whose cost does not grow exponentially
-    in the smaller of the two numbers.
+    number of inputs and outputs (`fastshuffle._kernels.common_part`); for several messages a user,
+    two masses of sums of binomial groups (`fastshuffle._kernels.message_losses`). Without such a
+    structure the ratio is one of permanents, and no method is known whose cost does not grow
+    exponentially in the smaller of the two numbers.
 
     *Samples* come from a mixture of exponential tilts of the law of every message, for a ladder of
     epsilons from 0 to the target, and are weighted against the whole mixture, so that small deltas

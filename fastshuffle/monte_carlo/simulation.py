@@ -66,12 +66,14 @@ class Simulation:
         The two datasets. At least one other user exists, and at most 2**48 hold the same input.
         Either the others hold at most 7 inputs with different rows, or the outputs form at most
         7 groups, or the rows have a common part from which each differs in one output, as in
-        k-ary randomized response.
+        k-ary randomized response. Where users send several messages, the others hold a
+        single input or those of the pair, and send all that the differing user may send.
     target_epsilon : float, optional
         Where the estimate is to be sharpest, >= 0 and finite. At most one target is given.
     target_delta : float, optional
         The same, given as the delta in [1e-300, 1] at which epsilon is wanted. Without a target,
-        1e-6 where the others hold a single input or the two inputs of the pair; elsewhere the law
+        1e-6 where the others hold a single input or the two inputs of the pair and users send one
+        message; elsewhere the law
         itself is drawn then, which serves large deltas best.
     epsilons : array_like of float, optional
         Where delta is estimated, >= 0 and finite, at most 4096 numbers; by default some 130
@@ -424,7 +426,7 @@ def _states_only(text: str) -> Iterator[None]:
 
 
 def _checked_laws(experiment: Any) -> dict[Side, PairLaws]:
-    checked = check_experiment(experiment)
+    checked = check_experiment(experiment, several=True)
     if checked.n == 1:
         raise UnsupportedSettingError(
             "n must be >= 2 for a simulation, got 1; exact_profile needs none"
