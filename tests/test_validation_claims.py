@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fastshuffle as fs
-from validation import sections, splitting
+from validation import personal, sections, splitting
 from validation.__main__ import main
 from validation.claim import (
     Claim,
@@ -327,3 +327,25 @@ def test_splitting_a_report_at_a_fixed_accuracy():
         assert row.unbundled == pytest.approx(alike[0].unbundled, rel=2e-3, abs=0)
     wrong = dataclasses.replace(rows[0], bundled=0.9 * rows[0].unbundled)
     assert len(sections.splitting_section([wrong, *rows[1:]]).failures) == 1
+
+
+# ---- Personal budgets by several methods ---------------------------------------------------------
+
+
+def test_personal_budgets_by_several_methods():
+    rows = personal.check_personal(quick=True, progress=lambda _: None)
+    section = sections.personal_section(rows)
+    populations = len(personal.POPULATIONS)
+    assert (section.failures, len(section.table), len(section.figures)) == (
+        (),
+        2 * populations + 1,
+        populations,
+    )
+    alike = next(row for row in rows if row.population == "uniform, 1")
+    assert alike.exact == pytest.approx(alike.uniform, rel=1e-5, abs=0)
+    assert alike.clones == pytest.approx(alike.uniform_clones, rel=1e-3, abs=0)
+    # the formula is no bound where budgets are large, and gives privacy away where they are small
+    assert max(row.factor for row in rows) > 1e4
+    assert alike.factor < 1e-20
+    wrong = dataclasses.replace(rows[0], clones=0.9 * rows[0].exact)
+    assert len(sections.personal_section([wrong, *rows[1:]]).failures) == 1

@@ -18,6 +18,7 @@ from validation import (
     bracket_accuracy,
     coverage,
     limit_accuracy,
+    personal,
     sections,
     splitting,
     worst_case,
@@ -120,6 +121,7 @@ def _surveys(
     gaps = rows(bounds.GapRow, "gaps", bounds.check_gap)
     intervals = rows(coverage.CoverageRow, "coverage", coverage.check_coverage)
     split = rows(splitting.SplittingRow, "splitting", splitting.check_splitting)
+    budgets = rows(personal.PersonalRow, "personal", personal.check_personal)
     regimes = list(product(accuracy.USERS, accuracy.OTHERS))
     errors = accuracy.in_order(
         row
@@ -145,6 +147,7 @@ def _surveys(
         sections.bound_section(universal),
         sections.gap_section(gaps),
         sections.splitting_section(split),
+        sections.personal_section(budgets),
         sections.coverage_section(intervals),
     ]
 
