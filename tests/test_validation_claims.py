@@ -338,7 +338,7 @@ def test_personal_budgets_by_several_methods():
     populations = len(personal.POPULATIONS)
     assert (section.failures, len(section.table), len(section.figures)) == (
         (),
-        2 * populations + 1,
+        populations + 1,
         populations,
     )
     alike = next(row for row in rows if row.population == "uniform, 1")
