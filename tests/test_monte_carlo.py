@@ -369,6 +369,68 @@ def mean_bounds(sample, bet, log_wealth):
     return tuple(map(float, ends))
 
 
+class TestTargetsFarOut:
+    """Targets close to the largest loss, where a likely bound is far below delta."""
+
+    @pytest.mark.parametrize(
+        ("rows", "others", "pair", "target"),
+        [
+            (
+                [[0.62, 0.38, 0.0], [0.41, 0.15, 0.44], [0.0, 0.63, 0.37], [0.06, 0.58, 0.36]],
+                {0: 1, 3: 1},
+                (2, 3),
+                {"target_epsilon": 1.766},
+            ),
+            (
+                [
+                    [0.388, 0.196, 0.351, 0.065],
+                    [0.24, 0.118, 0.398, 0.244],
+                    [0.141, 0.26, 0.238, 0.361],
+                    [0.344, 0.163, 0.058, 0.435],
+                ],
+                {0: 3, 1: 2, 2: 1, 3: 1},
+                (3, 1),
+                {"target_epsilon": 1.3815},
+            ),
+            (
+                [
+                    [0.05010726231808126, 0.9498927376819187],
+                    [0.8073955754042422, 0.19260442459575777],
+                    [0.5297848295235278, 0.4702151704764722],
+                    [0.40067511231086134, 0.5993248876891386],
+                ],
+                {2: 3, 3: 4},
+                (2, 1),
+                {"target_epsilon": 0.871443482195249},
+            ),
+        ],
+    )
+    def test_no_overflow(self, rows, others, pair, target):
+        experiment = fs.ShuffleExperiment(
+            fs.Randomizer(rows), 1 + sum(others.values()), others=others, pair=pair
+        )
+        simulation = fs.Simulation(experiment, **target)
+        simulation.run(20_000, np.random.default_rng(1), workers=1)
+        simulation._target = None  # few samples may reach it
+        fractions = [[Fraction(p) for p in row] for row in experiment.randomizer.matrix.tolist()]
+        law_q, law_p = histogram_pair(fractions, others, pair)
+        for direction, laws in zip(DIRECTIONS, ((law_p, law_q), (law_q, law_p)), strict=True):
+            truth = float(hockey_stick(*laws, Fraction(math.exp(0.25))))
+            lower, upper = simulation.profile().bounds(0.25, direction=direction)
+            assert lower <= truth <= upper
+
+    def test_histograms_of_neither_law(self):
+        """All messages at an output that the differing user never sends: drawn, and no loss."""
+        w = fs.Randomizer(
+            [[0.0, 0.29, 0.4, 0.31], [0.0, 0.28, 0.19, 0.53], [0.37, 0.09, 0.0, 0.54]]
+        )
+        experiment = fs.ShuffleExperiment(w, 4, others={2: 3})
+        exact = fs.exact_profile(experiment, rtol=1e-6)
+        profile = estimate(experiment, 100_000, target_delta=1e-6)
+        for direction in DIRECTIONS:
+            assert_near(profile, 0.1, direction, *exact.bounds(0.1, direction=direction))
+
+
 class TestIntervals:
     def test_what_is_refused_is_refused_by_the_wealth_itself(self):
         rng = np.random.default_rng(3)

@@ -38,6 +38,8 @@ _FARTHEST = 300.0
 _NEAREST = 1e-9
 # Units are at most this far below the target, so that no term overflows.
 _MOST_BELOW = 30.0
+# And so far below the largest term: the sums of its square are to be whole multiples of 2**-80.
+_MOST_APART = 300.0
 _MOST_STEPS_TO_LEVEL = 60
 _DEFAULT_LOG_DELTA = math.log(1e-6)
 # Stands for a ceiling of 0: below every delta that can be aimed at.
@@ -232,7 +234,8 @@ def take_aim(
     grid = _grid(laws, epsilons, max(end, target), ladder[-2:])
     ceiling = None if proved else _Ceiling(laws)
     if ceiling is not None and epsilons is None:
-        grid = np.append(grid, ceiling.beyond(bottom, float(grid[-1])))
+        beyond = ceiling.beyond(bottom, float(grid[-1]))
+        grid = np.append(grid, beyond[beyond < _nearest_to(laws.drawn_loss)])
     log_size = math.log(len(ladder))
     log_units = np.full(len(grid), math.inf) if proved else _plain_limits(laws, grid) + log_size
     log_limits = log_units.copy()
@@ -248,7 +251,8 @@ def take_aim(
     if proved:
         log_limits = log_units
     else:  # a likely bound may be far too small
-        log_units = np.maximum(log_units, min(bottom, top) - _MOST_BELOW)
+        least = np.maximum(min(bottom, top) - _MOST_BELOW, log_limits - _MOST_APART)
+        log_units = np.maximum(log_units, least)
     log_ceilings = np.zeros(len(grid)) if ceiling is None else ceiling.over(grid)
     return Aim(grid, log_units, log_limits, log_ceilings, np.array(rows), target)
 

@@ -146,14 +146,15 @@ def draw_cells(task: Task, size: int, rng: np.random.Generator) -> FloatArray:
         for first in range(0, part, batch_size(laws)):
             batch = min(batch_size(laws), part - first)
             histograms = draw(laws, tilt[:-1], batch, rng)
-            losses = laws.losses(histograms)
+            scales = laws.scales(histograms)
+            # what P has not is only drawn
+            losses = np.where(scales > 0.0, laws.losses(histograms), -math.inf)
             possible = losses <= laws.drawn_loss * (1.0 + _LARGEST_ROUNDING)
             if not possible.all():
                 raise ArithmeticError(
                     f"the privacy loss of a histogram came out as {losses[~possible][0]}, where "
                     f"{laws.drawn_loss} is the largest"
                 )
-            scales = laws.scales(histograms)
             term = add_to_cells(
                 histograms, losses, scales, aim.tilts, aim.epsilons, aim.log_units, cells
             )
