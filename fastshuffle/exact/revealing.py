@@ -10,15 +10,13 @@ from fastshuffle._validation import RELATIVE_TOLERANCE, check_real
 from fastshuffle.bounds.blanket import BLANKET_SOURCE
 from fastshuffle.bounds.largest import HomogeneousLaw
 from fastshuffle.bracket import BracketProfile, Curve
-from fastshuffle.exact._replacing import TAIL_ROUNDING, log_clear_mass, replaced_curve
-from fastshuffle.exact._scores import Users, log_lower_delta
+from fastshuffle.exact._below import Below
+from fastshuffle.exact._replacing import TAIL_ROUNDING, replaced_curve
+from fastshuffle.exact._scores import Users
 from fastshuffle.exact.homogeneous import homogeneous_law, require_no_underflow
 from fastshuffle.experiment import ShuffleExperiment, check_experiment
 from fastshuffle.profile import Validity
 from fastshuffle.randomizers.continuous import ContinuousNoise
-
-# Rounding of a clear mass.
-_ROUNDING = 1e-13
 
 
 def revealing_profile(experiment: ShuffleExperiment, *, rtol: float = 1e-3) -> BracketProfile:
@@ -57,8 +55,9 @@ def revealing_profile(experiment: ShuffleExperiment, *, rtol: float = 1e-3) -> B
     *Below.* For any scores of the outputs, whether the scores of all messages sum to more than x is
     an event, and ``P(A) - exp(epsilon) Q(A)`` a lower bound. The scores are those of the half-space
     that touches the best event where it is most likely: the bound is sharp where the others hold
-    one input, and its exponent is off by the order 1 / n elsewhere. Continuous noise has no list of
-    outputs: its lower end is 0.
+    one input, and its exponent is off by the order 1 / n elsewhere. For few users and next to the
+    largest loss, merging the outputs into two groups may be better: a post-processing whose profile
+    is exact. Continuous noise has no list of outputs: its lower end is 0.
 
     *Several messages.* Replace the m messages of the differing user one by one, T_j with j of them
     from W_a. With ``step = epsilon / m``,
@@ -67,9 +66,11 @@ def revealing_profile(experiment: ShuffleExperiment, *, rtol: float = 1e-3) -> B
 
     so that delta is at most ``(e**epsilon - 1) / (e**step - 1)`` times a delta of the one message
     in which two neighbours differ, at ``step``, among the messages of the others that are hidden.
-    What is lost vanishes as n grows. For others at one input the bracket is a relative 1e-3 at
+    What is lost vanishes as n grows: for others at one input the bracket is a relative 1e-3 at
     n = 1e6, some 1e-2 at n = 1e4 and some 1e-1 at n = 1,000, more for more messages and smaller
-    deltas; m = 1 is the bound for one message.
+    deltas. Where the messages of the user move the histogram by more than its deviation, and
+    epsilon is beyond 2 or so, it is wide: epsilon may be a third too large. m = 1 is the bound for
+    one message.
 
     **Cost**: that of `exact_profile` with the others at one input, twice for each input that
     occurs, and some milliseconds an epsilon for each message of a user, up to 128.
@@ -105,7 +106,7 @@ def bracket_profile(experiment: ShuffleExperiment, rtol: float) -> BracketProfil
         validity=Validity.UPPER_BOUND,
         method=(
             "messages outside the common part of some of the others' rows revealed above,"
-            f"{several} a sum of scores below"
+            f"{several} a sum of scores, or outputs merged into two groups, below"
         ),
         source=(
             "post-processing of the hockey-stick divergence: B. Balle, G. Barthe, M. Gaboardi, "
@@ -122,16 +123,16 @@ def _pairs(a: int, b: int) -> dict[Side, tuple[int, int]]:
 def _curve(experiment: ShuffleExperiment, pair: tuple[int, int], rtol: float) -> Curve:
     """Return the bracket of the divergence of holding b from holding a, for ``pair`` (a, b)."""
     above = hidden_curves(experiment, pair, rtol)
-    users = None
+    known = None
     if not isinstance(experiment.randomizer, ContinuousNoise):
-        users = users_of(experiment, pair)
+        known = Below(users_of(experiment, pair))
 
     def below(epsilon: float, upper: float) -> float:
-        if users is None:
+        if known is None:
             return -math.inf
-        if epsilon == math.inf and len(users.rows) <= 1 and experiment.messages > 1:
+        if epsilon == math.inf and len(experiment.others) <= 1 and experiment.messages > 1:
             return upper - 2.0 * TAIL_ROUNDING  # both ends are the mass of the infinite losses
-        return log_delta_below(users, epsilon)
+        return known.log_delta(epsilon)
 
     def log_upper(epsilon: float) -> float:
         return min(curve.at(epsilon).upper for curve in above)
@@ -182,10 +183,3 @@ def users_of(experiment: ShuffleExperiment, pair: tuple[int, int]) -> Users:
     return Users(
         np.array(counts), rows[2:], rows[0], rows[1], merged.log_ratios[1], experiment.messages
     )
-
-
-def log_delta_below(users: Users, epsilon: float) -> float:
-    """Return a lower bound of log delta: that of the scores, or what is sent under P alone."""
-    alone = (users.null == 0.0) & ~users.rows.any(axis=0)
-    clear = log_clear_mass(float(users.alternative[alone].sum()), users.messages) - _ROUNDING
-    return max(clear, log_lower_delta(users, epsilon)) if epsilon < math.inf else clear

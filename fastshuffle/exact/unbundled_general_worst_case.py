@@ -14,6 +14,7 @@ from fastshuffle.bounds.blanket import BLANKET_SOURCE, blanket_laws
 from fastshuffle.bounds.common import all_pairs
 from fastshuffle.bounds.largest import HomogeneousLaw, LargestCurve, Law
 from fastshuffle.bracket import Curve
+from fastshuffle.exact._below import Below
 from fastshuffle.exact._replacing import (
     TAIL_ROUNDING,
     log_infinite_mass,
@@ -21,7 +22,7 @@ from fastshuffle.exact._replacing import (
     smaller_step,
     split_clear,
 )
-from fastshuffle.exact.revealing import log_delta_below, users_of
+from fastshuffle.exact.revealing import users_of
 from fastshuffle.exact.worst_case import WorstCaseProfile, WorstDataset
 from fastshuffle.experiment import ShuffleExperiment
 from fastshuffle.randomizers import LocalRandomizer
@@ -125,7 +126,7 @@ class UnbundledGeneralWorstCase(WorstCaseProfile):
             for z in sorted({a, b, *self._randomizer.representative_inputs()}):
                 dataset = self._dataset(a, b, z)
                 try:
-                    value = log_delta_below(users_of(dataset.experiment, (a, b)), epsilon)
+                    value = Below(users_of(dataset.experiment, (a, b))).log_delta(epsilon)
                 except UnsupportedSettingError:  # what cannot be computed is no lower bound
                     continue
                 if value > best:
