@@ -268,3 +268,15 @@ def test_bad_types():
         fs.personalized_exact_profile([1.0, "2"])
     with pytest.raises(ValueError, match="user must be <= 1"):
         fs.personalized_exact_profile([1.0, 2.0]).user(2)
+
+
+@pytest.mark.parametrize(("n", "width"), [(14, 0.01), (50, 1.3), (300, 1.3)])
+def test_bracket_of_few_users_far_out(n, width):
+    """Where others hardly hide, the blanket says so and the envelope does not."""
+    budgets = np.random.default_rng(2).uniform(0.2, 4.0, n)
+    profile = fs.personalized_exact_profile(budgets)
+    assert profile.validity is fs.Validity.UPPER_BOUND
+    for delta in (1e-3, 1e-6):
+        known = fs.personalized_exact_profile(budgets, bits=[0] * n).epsilon(delta)
+        low, high = profile.log_bounds(known)
+        assert low <= high <= low + width

@@ -35,7 +35,7 @@ _SOURCE = (
 )
 
 
-class _UserClones:
+class UserClones:
     """The bound for one user as a function of epsilon."""
 
     def __init__(
@@ -170,7 +170,7 @@ class ClonesProfile(PersonalizedProfile):
             others = np.maximum(budgets.epsilons, epsilon), np.maximum(budgets.deltas, delta)
         else:
             others = budgets.epsilons, budgets.deltas
-        bound = lru_cache(maxsize=256)(_UserClones((epsilon, delta), (*others, counts)))
+        bound = lru_cache(maxsize=256)(UserClones((epsilon, delta), (*others, counts)))
         curve = Curve(bound, math.inf if delta > 0.0 else epsilon, _RTOL)
         return BracketProfile(
             {"forward": curve, "reverse": curve},

@@ -13,6 +13,7 @@ from fastshuffle._typing import FloatArray
 from fastshuffle.bracket import BracketProfile, Curve
 from fastshuffle.exact._pair import rounding
 from fastshuffle.personalized.budgets import Budgets
+from fastshuffle.personalized.clones import UserClones
 from fastshuffle.personalized.envelope import log_envelope
 from fastshuffle.personalized.grouping import compressed, group_rows
 from fastshuffle.personalized.user import UserProfile, response_pair
@@ -20,6 +21,8 @@ from fastshuffle.profile import Validity
 
 # Up to so many compositions of the others are tried one by one.
 _MOST_COMPOSITIONS = 4096
+# Where the envelope is no wider than this, the blanket is not looked at.
+_WIDE = 0.02
 _SOURCE = (
     "definition of the hockey-stick divergence of the laws of the number of ones, a sum of "
     "independent bits; its joint convexity"
@@ -43,7 +46,7 @@ def worst_bits_profile(budgets: Budgets, place: int, rtol: float) -> BracketProf
         method = f"branch and bound over the bits of the others, certified to a relative {rtol:g}"
     else:
         bracket = _Envelope(epsilon, others, counts, budgets.n)
-        method = "equal bits below, and above an envelope of the curves of all bits"
+        method = "equal bits below; above, an envelope of the curves of all bits, or the blanket"
     curve = Curve(lru_cache(maxsize=256)(bracket), epsilon, rtol)
     return BracketProfile(
         {"forward": curve, "reverse": curve},
@@ -94,15 +97,23 @@ class _Search:
 
 
 class _Envelope:
-    """The bits all equal, and an upper bound for any bits."""
+    """The bits all equal, and two upper bounds for any bits.
+
+    The blanket is the sharper one of few users at a large epsilon: another user sends a fair coin
+    with chance ``2 / (1 + exp(epsilon_i))`` whatever the bit, and else is revealed.
+    """
 
     def __init__(self, epsilon: float, others: FloatArray, counts: FloatArray, n: int) -> None:
         nodes, weights = compressed(others, counts)
         self._zeros, self._ones = group_rows(-nodes, weights), group_rows(nodes, weights)
         self._pair = response_pair(epsilon)
         self._equal = UserProfile(epsilon, self._zeros, 0, n)
+        exponents = np.logaddexp(0.0, others) - math.log(2.0)
+        self._blanket = UserClones((epsilon, 0.0), (exponents, np.zeros_like(others), counts))
 
     def __call__(self, epsilon: float) -> Bracket:
         lower, _ = self._equal._log_bounds(np.array([epsilon]), "both")
         upper = log_envelope(epsilon, self._zeros, self._ones, self._pair)
+        if upper - float(lower[0]) > _WIDE:
+            upper = min(upper, self._blanket(epsilon).upper)
         return Bracket(float(lower[0]), min(max(upper, float(lower[0])), 0.0))
