@@ -431,3 +431,15 @@ def test_squares_of_mu_add_up():
     assert_allclose(personal.mu, math.sqrt(3) * fs.personalized_gdp_mu([1.0] * 50), rtol=1e-15)
     with pytest.raises(TypeError, match="a Gaussian limit or a sequence"):
         fs.composed_gaussian_profile(fs.exact_profile(experiments[0]), 2)
+
+
+def test_a_bound_with_a_long_tail_is_no_worse_than_adding_up():
+    """Deltas that stay at 7e-7 up to epsilon = 1: a rare loss far beyond all others."""
+    experiment = fs.ShuffleExperiment(fs.binary_randomized_response(1.0), 10**6, k=0)
+    one = fs.berry_esseen_profile(experiment)
+    together = fs.composed_profile(one, 5)
+    epsilon = 0.0028
+    assert 0.0 < together.delta(5 * epsilon) <= 5 * one.delta(epsilon) * 1.01
+    exact = fs.composed_profile(fs.exact_profile(experiment), 5)
+    lower, upper = together.bounds(0.005)
+    assert lower <= exact.delta(0.005) <= upper

@@ -20,7 +20,7 @@ from fastshuffle.composition._sums import (
     tail_mean,
     tilt_to,
 )
-from fastshuffle.profile import PrivacyProfile
+from fastshuffle.profile import PrivacyProfile, Validity
 
 # Steps per standard deviation of a loss at first, steps until they widen, and how often halved.
 _FIRST_STEPS = 8.0
@@ -45,6 +45,15 @@ _LARGEST_LOSS = 690.0
 _STEP_BITS = 30
 
 
+class _Grid(NamedTuple):
+    """The pairs of all sources on one grid: above, below the given curves, and below the truth."""
+
+    step: float
+    above: list[Atoms]
+    below: list[Atoms]
+    proved: list[Atoms]
+
+
 class Source(NamedTuple):
     """A profile that is composed: its copies, and whether its lower ends are those of the pair."""
 
@@ -66,8 +75,13 @@ class ComposedCurve:
         self._sources = sources
         self._sides = (forward, reverse)
         self._rtol = rtol
+        # whether the two ends of the given curves are one but for rounding
+        self._sharp = all(
+            s.profile.validity is Validity.EXACT or not s.has_lower or forward == "both"
+            for s in sources
+        )
         self._values: dict[tuple[int, Direction, float], tuple[float, float]] = {}
-        self._grids: dict[tuple[float, int], tuple[float, list[Atoms], list[Atoms]]] = {}
+        self._grids: dict[tuple[float, int], _Grid] = {}
         self.infinite = -math.expm1(
             sum(s.copies * _log_rest(self._at_infinity(i)[1]) for i, s in enumerate(sources))
         )
@@ -103,16 +117,18 @@ class ComposedCurve:
             return Bracket(float(low[0]), float(high[0]))
         if self._scale == 0.0:  # the two datasets are the same
             return Bracket(-math.inf, -math.inf)
-        best = Bracket(-math.inf, 0.0)
+        best, proved = Bracket(-math.inf, 0.0), -math.inf
         depth = _FIRST_DEPTH
         halvings, idle, last_gap = self._halvings, 0, math.inf
         finished: int | None = None
         while True:
             try:
-                step, above, below = self._grid(depth, halvings)
-                upper, cut = self._upper(above, step, epsilon)
+                grid = self._grid(depth, halvings)
+                upper, cut = self._upper(grid.above, grid.step, epsilon)
                 best = Bracket(best.lower, min(best.upper, upper))
-                lower = self._lower(below, step / _FINER, epsilon)
+                lower = self._lower(grid.below, grid.step / _FINER, epsilon)
+                if grid.proved is not grid.below:
+                    proved = max(proved, self._lower(grid.proved, grid.step / _FINER, epsilon))
             except TooLongSumError:
                 if finished is None and halvings > -_MOST_DOUBLINGS:
                     halvings -= 1
@@ -139,7 +155,7 @@ class ComposedCurve:
             finished, last_gap = halvings, gap
             more = 1 if gap == math.inf else math.ceil(0.5 * math.log2(gap / self._rtol))
             halvings = min(halvings + max(1, more), _MOST_HALVINGS)
-        return best
+        return best if self._sharp else Bracket(proved, best.upper)
 
     # ---- The two ends ------------------------------------------------------------------------
 
@@ -196,7 +212,7 @@ class ComposedCurve:
 
     # ---- The grid ----------------------------------------------------------------------------
 
-    def _grid(self, depth: float, halvings: int) -> tuple[float, list[Atoms], list[Atoms]]:
+    def _grid(self, depth: float, halvings: int) -> _Grid:
         key = depth, halvings
         if key not in self._grids:
             step = self._first_step * 0.5**halvings
@@ -204,11 +220,13 @@ class ComposedCurve:
                 [self._nodes(i, direction, step, depth) for direction in self._sides]
                 for i in range(len(self._sources))
             ]
-            self._grids[key] = (
-                step,
-                [atoms_above(*pair) for pair in pairs],
-                [atoms_below(*pair) for pair in pairs],
-            )
+            proved = [atoms_below(*pair) for pair in pairs]
+            below = proved
+            if not self._sharp:
+                # what refines the grid is its own error, not how far the given curves may be off
+                below = [atoms_below(*(n._replace(lower=n.upper) for n in pair)) for pair in pairs]
+            above = [atoms_above(*pair) for pair in pairs]
+            self._grids[key] = _Grid(step, above, below, proved)
         return self._grids[key]
 
     def _nodes(self, i: int, direction: Direction, step: float, depth: float) -> Nodes:

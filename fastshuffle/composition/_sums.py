@@ -96,10 +96,11 @@ def largest_sum(summands: Sequence[Summand]) -> float:
 def tilt_to(summands: Sequence[Summand], step: float, epsilon: float) -> float:
     """Return a tilt s > 0 that brings the sum near epsilon, or a small one where it is above."""
     mean, variance = _mean_and_variance(summands, step, 0.0)
-    high = 0.5 / math.sqrt(variance)
+    widest = max(float(np.abs(t.places).max()) for t in summands) * step
+    # off the pole at 0, but by so little that it does not make a rare large loss frequent
+    high = min(0.5 / math.sqrt(variance), 1.0 / widest)
     if mean > epsilon:
         high = min(high, 5.0 / (mean - epsilon))
-    widest = max(float(t.places.max()) for t in summands) * step
     low = high
     while _mean_and_variance(summands, step, high)[0] < epsilon:
         low, high = high, 2.0 * high
