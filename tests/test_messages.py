@@ -225,7 +225,8 @@ def test_setting_and_refusals():
         fs.ShuffleExperiment(RR, 10, k=2, messages=2.5)
     with pytest.raises(ValueError, match="messages must be <= 8192, got 8193"):
         fs.ShuffleExperiment(RR, 2**40, k=2, messages=8193)
-    three = fs.ShuffleExperiment(fs.k_randomized_response(1.0, 3), 10**4, k=2, messages=2)
+    krr = fs.k_randomized_response(1.0, 5)
+    three = fs.ShuffleExperiment(krr, 10**4, others={2: 2, 3: 9_997}, messages=2)
     with pytest.raises(fs.UnsupportedSettingError, match="fall into 2 groups, or be few"):
         fs.exact_profile(three)
 

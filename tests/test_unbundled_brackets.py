@@ -12,6 +12,8 @@ from numpy.testing import assert_allclose
 import fastshuffle as fs
 from fastshuffle.exact._replacing import log_factor
 from fastshuffle.exact._scores import Users, log_lower_delta
+from fastshuffle.exact.dispatch import _one_message
+from fastshuffle.exact.revealing import bracket_profile
 from tests.tolerances import FEW_ROUNDINGS, STATED
 from validation.reference import exact
 from validation.reference.messages import enumerated_pair, unbundled_delta, unbundled_pair
@@ -128,6 +130,27 @@ def test_brackets_at_any_size(n, messages, width, held):
         lower, upper = profile.bounds(epsilon, direction=direction)
         assert upper <= 1e-8
         assert lower <= upper <= lower * (1.0 + width)
+
+
+def test_others_at_the_inputs_of_the_pair():
+    """One message replaced at a time, each step by the sum over the lattice."""
+    w = fs.Randomizer(ROWS[:2])
+    few = fs.ShuffleExperiment(w, 60, k=25, messages=4)
+    truth = fs.exact_profile(few)
+    assert truth.validity is fs.Validity.EXACT
+    bracket = bracket_profile(few, 1e-3, _one_message(few))
+    for direction in ("forward", "reverse"):
+        for epsilon in (0.0, 0.05, 0.3, 1.0):
+            exact_value = truth.delta(epsilon, direction=direction)
+            lower, upper = bracket.bounds(epsilon, direction=direction)
+            assert lower <= exact_value * (1.0 + 1e-12)
+            assert exact_value <= upper * (1.0 + 1e-12)
+    more = fs.ShuffleExperiment(w, 2000, k=800, messages=4)
+    profile = fs.exact_profile(more)
+    assert profile.validity is fs.Validity.UPPER_BOUND
+    epsilon = profile.epsilon(1e-8)
+    lower, upper = profile.bounds(epsilon)
+    assert lower <= upper <= lower * 1.02
 
 
 def test_others_at_many_inputs():

@@ -34,9 +34,10 @@ import numpy as np
 
 from fastshuffle._kernels.binomial_groups import log_upper_tail
 from fastshuffle._positive_part import Bracket
-from fastshuffle._typing import BoolArray
+from fastshuffle._typing import BoolArray, Side
 from fastshuffle.bounds.largest import HomogeneousLaw, Law
 from fastshuffle.bracket import Curve
+from fastshuffle.profile import PrivacyProfile
 
 # Rounding of the factors, and of a mass of W_b.
 _ROUNDING = 1e-13
@@ -140,3 +141,17 @@ def replaced_curve(law: Law, n_others: int, messages: int, rtol: float) -> Curve
 
     loss = math.inf if clear > 0.0 else messages * single.loss
     return Curve(log_bracket, loss, rtol)
+
+
+def curve_of_single(single: PrivacyProfile, side: Side, messages: int, rtol: float) -> Curve:
+    """Return the upper curve from the profile of one message among those of the others.
+
+    Its losses are finite.
+    """
+
+    def log_bracket(epsilon: float) -> Bracket:
+        step = smaller_step(epsilon, messages)
+        _, value = single.log_bounds(step, direction=side)
+        return Bracket(-math.inf, log_upper(value, step, messages))
+
+    return Curve(log_bracket, messages * float(single.epsilon(0.0, direction=side)), rtol)

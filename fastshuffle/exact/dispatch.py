@@ -1,5 +1,7 @@
 """Which method fits an experiment, or a randomizer: the public functions of exact profiles."""
 
+import numpy as np
+
 from fastshuffle._validation import (
     LARGEST_COUNT,
     RELATIVE_TOLERANCE,
@@ -40,8 +42,9 @@ def exact_profile(
         any outputs; the other users hold the inputs of the pair, with 3 or 4 groups of outputs
         and n up to 6e5 or 2,300; users send several messages, all shuffled, and either those of all
         inputs that occur fall into 2 groups, with any composition of the other users, or the other
-        users all hold one input. And wherever there are few messages in all, about 700 in 3 groups
-        of outputs, 140 in 4 and 50 in 5.
+        users all hold one input, or those of the pair with 3 or 4 groups and as few messages in all
+        as there may be users with one. And wherever there are few messages in all, at most 700 in
+        3 groups of outputs, 140 in 4 and 50 in 5, and no histogram has a mass below 1e-286.
     rtol : float, default 1e-3
         Relative width of the bracket for others at one input, from 1e-9 to 0.5.
 
@@ -51,8 +54,8 @@ def exact_profile(
         EXACT, in the first case.
     BracketProfile
         UPPER_BOUND, in the second: ``bounds`` is the bracket of the exact delta and ``delta`` its
-        upper end. For others at one input and several messages too, where the width is not up to
-        rtol: see `revealing_profile`.
+        upper end. For several messages too, with others at one input or those of the pair; there
+        the width is not up to rtol: see `revealing_profile`.
     LatticeProfile
         In the third: EXACT where all histograms are summed, UPPER_BOUND with its bracket otherwise.
         EXACT, for few messages in all.
@@ -172,12 +175,33 @@ def _several_messages(
             return UnbundledProfile(experiment, merged)
         if is_dense(merged, experiment):
             return _dense_profile(experiment, merged)
+        if (
+            len(experiment.others) == 2
+            and set(experiment.others) == set(experiment.pair)
+            and merged.rows.shape[1] <= _MOST_LATTICE_OUTPUTS
+            and np.isfinite(merged.log_ratios[1]).all()
+        ):
+            return bracket_profile(experiment, rtol, _one_message(experiment))
     if len(experiment.others) <= 1:
         return bracket_profile(experiment, rtol)
     raise UnsupportedSettingError(
-        "the other users must all hold one input, or the messages of all inputs that occur fall "
-        f"into 2 groups, or be few, where users send several, got {experiment!r}; "
+        "the other users must all hold one input, or the inputs of the pair with 3 or 4 groups of "
+        "outputs, or the messages of all inputs that occur fall into 2 groups, or be few, where "
+        f"users send several, got {experiment!r}; "
         "revealing_profile brackets delta"
+    )
+
+
+def _one_message(experiment: ShuffleExperiment) -> LatticeProfile:
+    """Return the profile of one message of the differing user among those of the others."""
+    messages = experiment.messages
+    return lattice_profile(
+        ShuffleExperiment(
+            experiment.randomizer,
+            (experiment.n - 1) * messages + 1,
+            others={x: count * messages for x, count in experiment.others.items()},
+            pair=experiment.pair,
+        )
     )
 
 

@@ -11,11 +11,11 @@ from fastshuffle.bounds.blanket import BLANKET_SOURCE
 from fastshuffle.bounds.largest import HomogeneousLaw
 from fastshuffle.bracket import BracketProfile, Curve
 from fastshuffle.exact._below import Below
-from fastshuffle.exact._replacing import TAIL_ROUNDING, replaced_curve
+from fastshuffle.exact._replacing import TAIL_ROUNDING, curve_of_single, replaced_curve
 from fastshuffle.exact._scores import Users
 from fastshuffle.exact.homogeneous import homogeneous_law, require_no_underflow
 from fastshuffle.experiment import ShuffleExperiment, check_experiment
-from fastshuffle.profile import Validity
+from fastshuffle.profile import PrivacyProfile, Validity
 from fastshuffle.randomizers.continuous import ContinuousNoise
 
 
@@ -96,16 +96,27 @@ def revealing_profile(experiment: ShuffleExperiment, *, rtol: float = 1e-3) -> B
     return bracket_profile(experiment, check_real("rtol", rtol, RELATIVE_TOLERANCE))
 
 
-def bracket_profile(experiment: ShuffleExperiment, rtol: float) -> BracketProfile:
-    """Return the bracket of `revealing_profile`."""
+def bracket_profile(
+    experiment: ShuffleExperiment, rtol: float, single: PrivacyProfile | None = None
+) -> BracketProfile:
+    """Return the bracket of `revealing_profile`.
+
+    ``single`` is a profile of one message of the differing user among all those of the others, of
+    finite losses, which then is the only one that is replaced.
+    """
     a, b = experiment.pair
     several = " one of a user's messages replaced at a time," if experiment.messages > 1 else ""
+    revealed = (
+        "messages outside the common part of some of the others' rows"
+        if single is None
+        else "the user's other messages"
+    )
     return BracketProfile(
-        {side: _curve(experiment, pair, rtol) for side, pair in _pairs(a, b).items()},
+        {side: _curve(experiment, side, pair, rtol, single) for side, pair in _pairs(a, b).items()},
         n=experiment.n,
         validity=Validity.UPPER_BOUND,
         method=(
-            "messages outside the common part of some of the others' rows revealed above,"
+            f"{revealed} revealed above,"
             f"{several} a sum of scores, or outputs merged into two groups, below"
         ),
         source=(
@@ -120,9 +131,18 @@ def _pairs(a: int, b: int) -> dict[Side, tuple[int, int]]:
     return {"forward": (a, b), "reverse": (b, a)}
 
 
-def _curve(experiment: ShuffleExperiment, pair: tuple[int, int], rtol: float) -> Curve:
+def _curve(
+    experiment: ShuffleExperiment,
+    side: Side,
+    pair: tuple[int, int],
+    rtol: float,
+    single: PrivacyProfile | None,
+) -> Curve:
     """Return the bracket of the divergence of holding b from holding a, for ``pair`` (a, b)."""
-    above = hidden_curves(experiment, pair, rtol)
+    if single is None:
+        above = hidden_curves(experiment, pair, rtol)
+    else:
+        above = [curve_of_single(single, side, experiment.messages, rtol)]
     known = None
     if not isinstance(experiment.randomizer, ContinuousNoise):
         known = Below(users_of(experiment, pair))
