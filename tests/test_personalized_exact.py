@@ -250,7 +250,7 @@ def test_fair_coins_and_one_user():
         ([], None, "at least one user"),
         (1.0, None, "1-D"),
         ([[1.0]], None, "1-D"),
-        ([1.0, -0.5], None, ">= 0 and finite, got -0.5 at index 1"),
+        ([1.0, -0.5], None, ">= 0 and at most 1e6, got -0.5 at index 1"),
         ([1.0, math.inf], None, "got inf at index 1"),
         ([math.nan], None, "got nan"),
         ([1.0, 2.0], [0], "as many as epsilons, 2"),
@@ -280,3 +280,34 @@ def test_bracket_of_few_users_far_out(n, width):
         known = fs.personalized_exact_profile(budgets, bits=[0] * n).epsilon(delta)
         low, high = profile.log_bounds(known)
         assert low <= high <= low + width
+
+
+@pytest.mark.parametrize(
+    "budgets",
+    [
+        [1e-300, 1e-12, 1e-3] * 50,
+        [800.0, 1000.0, 700.0] * 20,
+        [1e-9, 50.0, 800.0, *[1.0] * 30, *np.linspace(0.1, 2.0, 30)],
+        [1e6, 1.0, 2.0, *np.linspace(1.0, 2.0, 20)],
+        list(1.0 + 1e-15 * np.arange(300)),
+        [0.0] * 20,
+    ],
+    ids=["tiny", "huge", "mixed", "largest", "nearly equal", "coins"],
+)
+def test_extreme_budgets(budgets):
+    """Curves fall, inverses are safe, and nothing overflows or is nan, by every method."""
+    bits = np.arange(len(budgets)) % 2
+    for profile in (
+        fs.personalized_exact_profile(budgets),
+        fs.personalized_exact_profile(budgets, bits=bits),
+        fs.personalized_clone_profile(budgets),
+        fs.personalized_clone_profile(budgets, 1e-9, family="containing"),
+        fs.personalized_k_rr_profile(budgets, 5),
+    ):
+        curve = profile.log_delta([0.0, 1e-12, 0.1, 1.0, 30.0, 750.0, math.inf])
+        fallen = np.where(curve[1:] == -math.inf, True, curve[1:] <= curve[:-1] + 1e-3)
+        assert fallen.all()
+        for delta in (0.0, 1e-300, 1e-8):
+            epsilon = profile.epsilon(delta)
+            assert epsilon == math.inf or profile.delta(epsilon) <= delta
+        assert (profile.trade_off([0.0, 0.1, 1.0]) >= 0.0).all()

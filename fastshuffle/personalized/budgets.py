@@ -5,7 +5,10 @@ from typing import Any
 import numpy as np
 
 from fastshuffle._typing import FloatArray, IntArray
-from fastshuffle._validation import NONNEGATIVE_FINITE, PROBABILITY, check_count, check_reals
+from fastshuffle._validation import PROBABILITY, Interval, check_count, check_reals
+
+# Far beyond any use, and logarithms of chances still add up.
+_BUDGET = Interval(0.0, 1e6, ">= 0 and at most 1e6")
 
 
 class Budgets:
@@ -22,7 +25,7 @@ class Budgets:
     """
 
     def __init__(self, epsilons: Any, deltas: Any = None) -> None:
-        budgets, shape = check_reals("epsilons", epsilons, NONNEGATIVE_FINITE)
+        budgets, shape = check_reals("epsilons", epsilons, _BUDGET)
         if len(shape) != 1:
             raise ValueError(f"epsilons must be 1-D, one a user, got {len(shape)}-D")
         if not budgets.size:

@@ -124,7 +124,8 @@ class UserClones:
     def _turn(self, most: float) -> float:
         """Return about where the bound is least, if the deltas add to it."""
         if most not in self._turns:
-            low, high = 0.0, self._epsilon
+            # from where the deltas alone add up to 1, the bound tells nothing
+            low, high = 0.0, min(self._epsilon, max(0.0, -math.log(self._exchanged(most))))
             for _ in range(_TURN_STEPS):
                 left, right = (low + share * (high - low) for share in (0.4, 0.6))
                 if self._log_bound(left, most) <= self._log_bound(right, most):
@@ -211,7 +212,7 @@ def personalized_clone_profile(
     Parameters
     ----------
     epsilons : array_like of float, shape (n,)
-        Each user's own local budget, >= 0 and finite; 0 hides its own user perfectly.
+        Each user's own local budget, from 0 to 1e6; 0 hides its own user perfectly.
     deltas : array_like of float, shape (n,), or float, optional
         Each user's delta_i, in [0, 1]; by default 0. More than 8 different ones are rounded up
         to 8 levels. A user with delta_i = 1 has no protection and is no clone.

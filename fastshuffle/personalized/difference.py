@@ -25,6 +25,8 @@ from fastshuffle._typing import FloatArray
 _CUTS = np.arange(-2.0, 4.0)
 _POLE_EXPONENT = 45.0
 _MOST_NODES = 20_000
+# Beyond it, and where doubles end, nothing is claimed.
+_LARGEST_EPSILON = 700.0
 _ROUNDING = 1e-10
 _ROUNDING_PER_UNIT = 1e-13
 
@@ -36,7 +38,7 @@ def log_test_power(
 
     ``others`` are the budgets of the other users and how many have each; k >= 3.
     """
-    if epsilon >= budget:
+    if epsilon >= budget or epsilon > _LARGEST_EPSILON:
         return -math.inf
     log_flip = -float(np.logaddexp(budget, math.log(k - 1.0)))
     flip, keep = math.exp(log_flip), math.exp(budget + log_flip)
@@ -44,8 +46,10 @@ def log_test_power(
     first = -keep * math.expm1(epsilon - budget)
     middle, last = -excess * (k - 2.0) * flip, -keep * excess - (keep - flip)
     # the root above 1 of first w**2 + middle w + last, in a form that does not cancel
-    root = (-middle + math.sqrt(middle * middle - 4.0 * first * last)) / (2.0 * first)
-    other_root = last / (first * root)
+    larger = 0.5 * (-middle + math.sqrt(middle * middle - 4.0 * first * last))
+    if not first > 1e-290 * larger > 0.0:  # a loss so near the largest, or so small
+        return -math.inf
+    root, other_root = larger / first, last / larger
     # root - 1, from the value -excess of the polynomial at 1
     tilt = math.log1p(excess / (first * (1.0 - other_root)))
     budgets, counts = others

@@ -89,14 +89,16 @@ def log_envelope(epsilon: float, zeros: FloatArray, ones: FloatArray, pair: Floa
     at_one = _side(high, float(high_moments[5]), weights, half)
     kernel = 2j * np.sin(half) * np.exp(1j * half)
     kernel /= -math.expm1(-s) + math.exp(-s) * -np.expm1(-2j * half)
-    # the kink of |K| at 0 puts the trapezoid rule below the integral
-    absolute = (1.0 + 2.0 * float(np.exp(at_one.total.real) @ np.abs(kernel))) / length
-    if s > 0.0:
-        absolute += 2.0 * (2.0 * half[0]) ** 2 / (12.0 * math.pi * s)
-    largest = absolute
+    sizes = np.exp(at_one.total.real)
+    # |K| is at most exp(s / 2)
+    largest = math.exp(min(0.5 * s, 300.0)) * (1.0 + 2.0 * float(sizes.sum())) / length
     if s * length >= 0.999 * _POLE_EXPONENT:
+        # the kink of |K| at 0 puts the trapezoid rule below the integral
+        sharper = 2.0 * float(sizes @ np.abs(kernel)) / length
+        sharper += 2.0 * (2.0 * half[0]) ** 2 / (12.0 * math.pi * s)
+        largest = min(largest, sharper)
         at_zero = _side(low, float(low_moments[5]), weights, half)
-        largest = min(absolute, _largest_value(s, length, half, kernel, at_one, at_zero, absolute))
+        largest = min(largest, _largest_value(s, length, half, kernel, at_one, at_zero, largest))
     slack = _ROUNDING + _ROUNDING_PER_UNIT * (at_one.divergence + abs(log_scale))
     return log_scale - at_one.divergence + math.log(largest) + slack
 
@@ -112,7 +114,8 @@ def _largest_value(
 ) -> float:
     """Return the largest ``exp(-d) V_b`` over all b, by blocks of d."""
     gaps = at_zero.divergences - at_one.divergences
-    told = gaps > 1e-14 * at_one.divergences  # the others are the same at either bit
+    # the others are the same at either bit, or next to certain
+    told = gaps > np.maximum(1e-14 * at_one.divergences, 1e-280)
     changes = (at_zero.logs - at_one.logs)[:, told] / gaps[told]
     farthest = at_zero.divergence - at_one.divergence
     shifts = np.multiply.outer(_OFFSETS, s + 2j * half)

@@ -78,7 +78,7 @@ def personalized_exact_profile(
     Parameters
     ----------
     epsilons : array_like of float, shape (n,)
-        Each user's own local budget, >= 0 and finite: user i flips the bit with probability
+        Each user's own local budget, from 0 to 1e6: user i flips the bit with probability
         ``1 / (1 + exp(epsilons[i]))``. A budget of 0 is a fair coin, which hides its own user
         perfectly.
     bits : array_like of 0 and 1, shape (n,), optional

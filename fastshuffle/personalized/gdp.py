@@ -30,7 +30,7 @@ def personalized_gdp_mu(epsilons: npt.ArrayLike, deltas: npt.ArrayLike | None = 
     Parameters
     ----------
     epsilons : array_like of float, shape (n,)
-        Each user's own local budget, >= 0 and finite.
+        Each user's own local budget, from 0 to 1e6.
     deltas : array_like of float, shape (n,), or float, optional
         Each user's delta_i, in [0, 1]; by default 0.
 
@@ -99,7 +99,7 @@ def personalized_gdp_profile(
     Parameters
     ----------
     epsilons : array_like of float, shape (n,)
-        Each user's own local budget, >= 0 and finite.
+        Each user's own local budget, from 0 to 1e6.
     deltas : array_like of float, shape (n,), or float, optional
         Each user's delta_i, in [0, 1]; by default 0.
 

@@ -59,7 +59,7 @@ class _UserBracket:
 
     def __call__(self, epsilon: float) -> Bracket:
         lower = log_test_power(epsilon, self._budget, self._others, self._k)
-        return Bracket(lower, min(max(self._log_upper(epsilon), lower), 0.0))
+        return Bracket(lower, min(max(self._log_upper(min(epsilon, _LARGEST_EPSILON)), lower), 0.0))
 
     def _log_upper(self, epsilon: float) -> float:
         if self._equal:  # their number is binomial, and part of the homogeneous sum
@@ -92,10 +92,11 @@ class _UserBracket:
 
         It is ``E exp(s S - 1) / (s (m + 1))``, S the sum of m + 1 ratios.
         """
-        if epsilon > _LARGEST_EPSILON:
-            return 0.0, 0.0
         values = (self._alternative - math.exp(epsilon) * self._null) / self._background
-        tilts = np.geomspace(1e-9, 1e3, _TILTS) / float(np.abs(values).max())
+        widest = float(np.abs(values).max())
+        if widest == 0.0:
+            return 0.0, 0.0
+        tilts = np.geomspace(1e-9, 1e3, _TILTS) / widest
         growth = np.expm1(np.minimum(np.multiply.outer(tilts, values), _LARGEST_EPSILON))
         log_moments = np.log1p(growth @ self._background)
         rates = -log_moments
@@ -153,7 +154,7 @@ def personalized_k_rr_profile(
     Parameters
     ----------
     epsilons : array_like of float, shape (n,)
-        Each user's own local budget, >= 0 and finite: user i keeps the input with probability
+        Each user's own local budget, from 0 to 1e6: user i keeps the input with probability
         ``exp(epsilons[i]) / (exp(epsilons[i]) + k - 1)`` and else sends another at random.
     k : int
         Size of the alphabet, >= 2. For 2 it is `personalized_exact_profile` over all bits.
