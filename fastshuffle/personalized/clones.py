@@ -246,6 +246,9 @@ def personalized_clone_profile(
       for every set of messages, which is ``e_ij = epsilon_i``. Binary randomized response is one.
       k-ary response is not: the user of epsilon_i = 4 among 5 of 0.1 at a third input, k = 4, has
       delta(1) = 0.2245 where this bound would be 0.1069.
+      The bound also covers pure randomizers that share a law of weight ``exp(-epsilon_i)`` among
+      whose draws user j hides no worse than a bit among fair bits (`fastshuffle.protocols.vectors`
+      has such).
 
     Input-dependent budgets, adaptive randomizers and unrelated mechanisms are not covered.
 
