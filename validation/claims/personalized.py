@@ -66,6 +66,13 @@ CLAIMS = (
         Verdict.CORRECTED,
     ),
     Claim(
+        "The lower bound of the clone chance by hypothesis testing: another user's message is a "
+        "clone with probability 2 (1 - delta_i)/(1 + e^epsilon_i)",
+        f"{_SOURCE}, whose mu counts c_i = (1 - delta_i)/(1 + e^epsilon_i) clones of either kind; "
+        "the same step in arXiv:2407.18157v1, abstract (both theorems not at hand)",
+        Verdict.FALSE,
+    ),
+    Claim(
         "With delta_i > 0 it is enough that a clone is rarer by 1 - delta_i, as in c_i",
         "the form of c_i in arXiv:2312.14388v3, abstract; recorded by this project",
         Verdict.CORRECTED,
@@ -172,6 +179,7 @@ def measure(*, quick: bool) -> list[Finding]:
         ),
         _hypothesis_tests(uniform),
         _any_randomizers(),
+        _clones_by_testing(),
         _rarer_clones(),
         _worst_user(quick=quick),
         _budgets_of_others(),
@@ -216,6 +224,22 @@ def _any_randomizers() -> Finding:
         f"contains the other's messages. Here {float(right):.4f} was claimed {float(claimed):.4f}",
         amended=(at_least(float(nested), float(right), name="nested"),),
         amendment=Verdict.CORRECTED,
+    )
+
+
+def _clones_by_testing() -> Finding:
+    """Hold the chance at which the errors of a test are equal against the same dataset."""
+    own, other, k, others = Fraction(math.exp(4.0)), Fraction(math.exp(0.1)), 4, 5
+    growth = Fraction(math.e)
+    users = [response_rows(own, k)] + [response_rows(other, k)] * others
+    right = max(user_delta(users, [0] + [2] * others, 0, 1, growth))
+    claimed = clone_delta(own, [2 / (1 + other)] * others, growth)
+    return Finding(
+        "delta of the clones so found and of a dataset",
+        "4-ary response at epsilon = 1: a user of epsilon_i = 4, 5 of 0.1 at a third input",
+        (at_least(float(claimed), float(right), name="clones"),),
+        otherwise="a test between two laws of one user says nothing of what another user sends: "
+        f"{float(right):.4f} was claimed {float(claimed):.4f}",
     )
 
 
