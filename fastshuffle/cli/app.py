@@ -10,6 +10,7 @@ from fastshuffle._kernels import _jit
 from fastshuffle.cli.audit import audit
 from fastshuffle.cli.bounds import bounds
 from fastshuffle.cli.curve import curve
+from fastshuffle.cli.demo import demo
 from fastshuffle.cli.errors import InputError, say
 from fastshuffle.cli.simulate import simulate
 
@@ -21,6 +22,7 @@ _app.command()(curve)
 _app.command()(bounds)
 _app.command()(simulate)
 _app.command()(audit)
+_app.add_typer(demo, name="demo")
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
