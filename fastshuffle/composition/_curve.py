@@ -82,6 +82,7 @@ class ComposedCurve:
         )
         self._values: dict[tuple[int, Direction, float], tuple[float, float]] = {}
         self._grids: dict[tuple[float, int], _Grid] = {}
+        self._ends: dict[tuple[int, Direction, float], float] = {}
         self.infinite = -math.expm1(
             sum(s.copies * _log_rest(self._at_infinity(i)[1]) for i, s in enumerate(sources))
         )
@@ -231,17 +232,7 @@ class ComposedCurve:
 
     def _nodes(self, i: int, direction: Direction, step: float, depth: float) -> Nodes:
         """Return the curve at multiples of the step, which grow apart far out in the tail."""
-        profile = self._sources[i].profile
-        floor_low, floor_high = self._at_infinity(i, direction)
-        target = (
-            depth if floor_high == 0.0 else max(depth, math.log(floor_high) + 1e-3 * self._rtol)
-        )
-        end = float(profile._log_total(direction))
-        if end > target:
-            end = float(profile._epsilon(np.array([target]), direction)[0])
-            end = min(max(end, step), _LARGEST_LOSS)
-        else:
-            end = step
+        end = min(max(self._end(i, direction, depth), step), _LARGEST_LOSS)
         count = _EVEN_STEPS * max(1, round(self._first_step / step))
         places = [float(k) for k in range(min(count, math.ceil(end / step)) + 1)]
         width = 1.0
@@ -252,7 +243,21 @@ class ComposedCurve:
             places.extend(more.tolist())
         losses = np.array(places) * step
         values = np.array(self._at_losses(i, direction, losses))
-        return Nodes(losses, values[:, 0], values[:, 1], floor_low)
+        return Nodes(losses, values[:, 0], values[:, 1], self._at_infinity(i, direction)[0])
+
+    def _end(self, i: int, direction: Direction, depth: float) -> float:
+        """Return the epsilon at which the nodes may end, 0 where delta(0) is small enough."""
+        key = i, direction, depth
+        if key not in self._ends:
+            floor = self._at_infinity(i, direction)[1]
+            if floor > 0.0:
+                depth = max(depth, math.log(floor) + 1e-3 * self._rtol)
+            profile = self._sources[i].profile
+            clear = float(profile._log_total(direction)) <= depth
+            self._ends[key] = (
+                0.0 if clear else float(profile._epsilon(np.array([depth]), direction)[0])
+            )
+        return self._ends[key]
 
     def _at_losses(
         self, i: int, direction: Direction, losses: FloatArray
