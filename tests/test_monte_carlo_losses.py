@@ -285,7 +285,7 @@ class TestRefusals:
     def test_too_many_inputs_and_outputs(self):
         rows = np.random.default_rng(1).dirichlet(np.ones(9), 9)
         experiment = experiment_of(rows, dict.fromkeys(range(9), 1), (0, 1))
-        with pytest.raises(ValueError, match="at most 7 inputs .* got 9 inputs and 9 groups"):
+        with pytest.raises(ValueError, match="at most 7 inputs .* got 9 rows and 9 groups"):
             PairLaws(experiment, "forward")
 
     def test_groups_beyond_what_numpy_draws(self):

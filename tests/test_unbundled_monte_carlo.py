@@ -38,6 +38,10 @@ def drawn_outputs(experiment, rows, side):
         (ZEROS, {0: 1, 1: 2}, (0, 1), 2),
         (ZEROS, {1: 3}, (0, 1), 2),
         (ZEROS, {1: 3}, (0, 2), 3),
+        (ROWS, {0: 1, 1: 1, 2: 1}, (0, 1), 2),
+        (ROWS, {0: 1, 2: 2}, (0, 1), 3),
+        (ZEROS, {0: 1, 1: 1, 2: 1}, (2, 1), 2),
+        (ZEROS, {0: 1, 2: 2}, (0, 1), 2),
     ],
     ids=str,
 )
@@ -83,6 +87,7 @@ def test_losses_of_many_users():
     [
         (fs.k_randomized_response(1.0, 3), {2: 39}, 2),
         (fs.Randomizer(ROWS), {0: 40, 1: 59}, 3),
+        (fs.Randomizer(ROWS), {0: 2, 1: 3, 2: 2}, 2),
         (fs.binary_randomized_response(1.0), {0: 300, 1: 699}, 4),
     ],
     ids=str,
@@ -125,9 +130,6 @@ def test_states_and_refusals():
     run.run(2**16, np.random.default_rng(1))
     again = fs.Simulation.from_json(e, run.to_json())
     assert again.profile().delta(0.1) == run.profile().delta(0.1)
-    mixed = fs.ShuffleExperiment(fs.Randomizer(ROWS), 50, others={0: 20, 2: 29}, messages=3)
-    with pytest.raises(fs.UnsupportedSettingError, match="must hold a single input, or those of"):
-        fs.Simulation(mixed)
     alone = fs.ShuffleExperiment(fs.Randomizer(ZEROS), 50, others={0: 49}, messages=3)
     with pytest.raises(fs.UnsupportedSettingError, match="must send every message"):
         fs.Simulation(alone)

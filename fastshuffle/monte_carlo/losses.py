@@ -47,7 +47,7 @@ class ByLabels:
     @property
     def cost(self) -> float:
         """About how many terms are summed for one loss."""
-        return _terms(self.shares)
+        return transform_terms(self.shares)
 
     def __call__(self, histograms: FloatArray) -> FloatArray:
         """Return the privacy loss of each histogram."""
@@ -70,7 +70,7 @@ class ByOutputs:
     @property
     def cost(self) -> float:
         """About how many terms are summed for one loss."""
-        return _terms(self.rows)
+        return transform_terms(self.rows)
 
     def __call__(self, histograms: FloatArray) -> FloatArray:
         """Return the privacy loss of each histogram."""
@@ -104,7 +104,7 @@ class ByCommonPart:
         return losses
 
 
-def _terms(forms: FloatArray) -> float:
+def transform_terms(forms: FloatArray) -> float:
     """Return about how many terms a transform has: forms by nodes, half of them with one label."""
     n_forms, n_labels = forms.shape
     return 0.5 * n_forms * 25.0 ** (n_labels - 1)
@@ -127,11 +127,7 @@ def loss_method(weights: FloatArray, rows: FloatArray, holders: FloatArray) -> L
     UnsupportedSettingError
         If all ways take too many nodes.
     """
-    n_variables = min(rows.shape) - 1
-    exponent = _EXPONENT
-    if n_variables > _MOST_EXACT_VARIABLES:
-        exponent = min(exponent, _COARSE_EXPONENT + 0.5 * math.log(holders.sum() + 1.0))
-    if n_variables > _FEW_VARIABLES:
+    if min(rows.shape) - 1 > _FEW_VARIABLES:
         own = _own_outputs(rows)
         if own is not None:
             common = rows.min(axis=0)
@@ -141,12 +137,7 @@ def loss_method(weights: FloatArray, rows: FloatArray, holders: FloatArray) -> L
                 common,
                 np.ascontiguousarray(weights.T),
             )
-    if n_variables > MOST_VARIABLES:
-        raise UnsupportedSettingError(
-            f"others must hold at most {MOST_VARIABLES + 1} inputs with different rows, or the "
-            f"outputs form at most {MOST_VARIABLES + 1} groups, or the rows differ from a common "
-            f"part in one output each, got {rows.shape[0]} inputs and {rows.shape[1]} groups"
-        )
+    exponent = require_few_variables(len(rows), rows.shape[1], holders.sum() + 1.0)
     if len(rows) <= rows.shape[1]:
         joint = (holders / holders.sum())[:, np.newaxis] * rows
         mean = joint.sum(axis=0)
@@ -157,6 +148,20 @@ def loss_method(weights: FloatArray, rows: FloatArray, holders: FloatArray) -> L
             exponent,
         )
     return ByOutputs(rows, holders, np.ascontiguousarray(weights.T), exponent)
+
+
+def require_few_variables(n_rows: int, n_outputs: int, n_messages: float) -> float:
+    """Return the exponent of a transform with as many variables as rows or outputs but one."""
+    n_variables = min(n_rows, n_outputs) - 1
+    if n_variables > MOST_VARIABLES:
+        raise UnsupportedSettingError(
+            f"others must hold at most {MOST_VARIABLES + 1} inputs with different rows, or the "
+            f"outputs form at most {MOST_VARIABLES + 1} groups, or the rows differ from a common "
+            f"part in one output each, got {n_rows} rows and {n_outputs} groups"
+        )
+    if n_variables <= _MOST_EXACT_VARIABLES:
+        return _EXPONENT
+    return min(_EXPONENT, _COARSE_EXPONENT + 0.5 * math.log(n_messages))
 
 
 def _own_outputs(rows: FloatArray) -> "np.ndarray[tuple[int], np.dtype[np.intp]] | None":

@@ -5,9 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from fastshuffle._kernels.binomial_groups import log_mass
-from fastshuffle._kernels.message_losses import fill_message_losses
+from fastshuffle._kernels.message_losses import (
+    fill_losses_by_labels_of_messages,
+    fill_losses_by_outputs_of_messages,
+    fill_message_losses,
+)
 from fastshuffle._typing import FloatArray
-from fastshuffle._validation import UnsupportedSettingError
+from fastshuffle.monte_carlo.losses import LossMethod, require_few_variables, transform_terms
 
 # About how many terms the sums of two masses have.
 _COST = 100.0
@@ -34,9 +38,59 @@ class ByMessages:
         return losses
 
 
+@dataclass(frozen=True)
+class ByLabelsOfMessages:
+    """Two coefficients a histogram, in a variable for every row of the others."""
+
+    shares: FloatArray
+    targets: FloatArray
+    weights: FloatArray
+    exponent: float
+
+    @property
+    def cost(self) -> float:
+        """About how many terms are summed for one loss."""
+        return 2.0 * transform_terms(self.shares[0])
+
+    def __call__(self, histograms: FloatArray) -> FloatArray:
+        """Return the privacy loss of each histogram."""
+        losses = np.empty(len(histograms))
+        fill_losses_by_labels_of_messages(
+            np.ascontiguousarray(histograms),
+            self.shares,
+            self.targets,
+            self.weights,
+            self.exponent,
+            losses,
+        )
+        return losses
+
+
+@dataclass(frozen=True)
+class ByOutputsOfMessages:
+    """Two coefficients a histogram, in a variable for every output but one."""
+
+    rows: FloatArray
+    senders: FloatArray
+    exponent: float
+
+    @property
+    def cost(self) -> float:
+        """About how many terms are summed for one loss."""
+        return 2.0 * transform_terms(self.rows[0])
+
+    def __call__(self, histograms: FloatArray) -> FloatArray:
+        """Return the privacy loss of each histogram."""
+        losses = np.empty(len(histograms))
+        fill_losses_by_outputs_of_messages(
+            np.ascontiguousarray(histograms), self.rows, self.senders, self.exponent, losses
+        )
+        return losses
+
+
 def message_losses(
     own: FloatArray, opposite: FloatArray, held: list[tuple[int, FloatArray]], messages: int
-) -> ByMessages:
+) -> LossMethod:
     """Return the way to the losses where the user who differs sends several messages.
 
     Parameters
@@ -51,7 +105,7 @@ def message_losses(
     Raises
     ------
     UnsupportedSettingError
-        If the others hold more than one input, and another than those of the pair.
+        If all ways take too many nodes.
     """
     total = sum(count for count, _ in held) + messages
     of_own, of_opposite = (
@@ -68,21 +122,45 @@ def message_losses(
         weights[-1] = constant
         return ByMessages(np.stack([shares, shares]), targets, weights)
     if len(held) > 1:
-        raise UnsupportedSettingError(
-            "others must hold a single input, or those of the pair, for a simulation of "
-            f"{messages} messages a user, got {len(held)} different rows"
-        )
+        return _by_coefficients(own, opposite, held, messages)
     (_, background), share = held[0], messages / total
     means = [share * row + (1.0 - share) * background for row in (own, opposite)]
-    # multiplied by counts of the size of n: a difference of logarithms would lose them
-    change = share * (own - opposite) / means[1]
-    with np.errstate(divide="ignore"):
-        weights = np.where(change > -0.5, np.log1p(change), np.log(means[0]) - np.log(means[1]))
+    weights = _log_ratios_of_means(share * (own - opposite), *means)
     return ByMessages(
         np.stack([_shares(row, background, share) for row in (own, opposite)]),
         np.full(2, float(messages)),
         np.append(weights, 0.0),
     )
+
+
+def _by_coefficients(
+    own: FloatArray, opposite: FloatArray, held: list[tuple[int, FloatArray]], messages: int
+) -> LossMethod:
+    others = np.array([row for _, row in held])
+    senders = np.array([*(count for count, _ in held), messages], dtype=np.float64)
+    exponent = require_few_variables(len(senders), len(own), senders.sum())
+    rows = np.array([[*others, own], [*others, opposite]])
+    if len(own) < len(senders):
+        return ByOutputsOfMessages(rows, senders, exponent)
+    joint = (senders / senders.sum())[:, np.newaxis] * rows
+    means = joint.sum(axis=1)
+    gap = messages / senders.sum() * (own - opposite)
+    return ByLabelsOfMessages(
+        np.ascontiguousarray((joint / means[:, np.newaxis]).transpose(0, 2, 1)),
+        senders,
+        _log_ratios_of_means(gap, *means),
+        exponent,
+    )
+
+
+def _log_ratios_of_means(gap: FloatArray, mean: FloatArray, opposite: FloatArray) -> FloatArray:
+    """Return ``log(mean / opposite)`` from the difference of the two.
+
+    It is multiplied by counts of the size of n, where a difference of logarithms would be lost.
+    """
+    change = gap / opposite
+    with np.errstate(divide="ignore"):
+        return np.where(change > -0.5, np.log1p(change), np.log(mean) - np.log(opposite))
 
 
 def _shares(row: FloatArray, rest: FloatArray, share: float) -> FloatArray:

@@ -37,8 +37,8 @@ def monte_carlo_profile(  # noqa: PLR0913 - keywords
         The two datasets. At least one other user exists, and at most 2**48 hold the same input.
         Either the others hold at most 7 inputs with different rows, or the outputs form at most
         7 groups, or the rows have a common part from which each differs in one output, as in
-        k-ary randomized response. Where users send several messages, the others hold a
-        single input or those of the pair, and send all that the differing user may send.
+        k-ary randomized response. Where users send several messages, the common part does not help,
+        and the others send all that the differing user may send.
     n_samples : int
         How many histograms to draw, from 2 to 1e13, half of them for either direction.
     rng : numpy.random.Generator
@@ -90,9 +90,9 @@ def monte_carlo_profile(  # noqa: PLR0913 - keywords
     output but one, whichever are fewer (`fastshuffle._kernels.label_ratio`); or, where the rows
     have a common part from which each differs in one output, an integral in one variable for any
     number of inputs and outputs (`fastshuffle._kernels.common_part`); for several messages a user,
-    two masses of sums of binomial groups (`fastshuffle._kernels.message_losses`). Without such a
-    structure the ratio is one of permanents, and no method is known whose cost does not grow
-    exponentially in the smaller of the two numbers.
+    two such coefficients (`fastshuffle._kernels.message_losses`). Without a common part the ratio
+    is one of permanents, and no method is known whose cost does not grow exponentially in the
+    smaller of the two numbers.
 
     *Samples* come from a mixture of exponential tilts of the law of every message, for a ladder of
     epsilons from 0 to the target, and are weighted against the whole mixture, so that small deltas

@@ -66,8 +66,8 @@ class Simulation:
         The two datasets. At least one other user exists, and at most 2**48 hold the same input.
         Either the others hold at most 7 inputs with different rows, or the outputs form at most
         7 groups, or the rows have a common part from which each differs in one output, as in
-        k-ary randomized response. Where users send several messages, the others hold a
-        single input or those of the pair, and send all that the differing user may send.
+        k-ary randomized response. Where users send several messages, the common part does not help,
+        and the others send all that the differing user may send.
     target_epsilon : float, optional
         Where the estimate is to be sharpest, >= 0 and finite. At most one target is given.
     target_delta : float, optional
