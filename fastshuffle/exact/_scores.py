@@ -17,8 +17,8 @@ plane; in general it is curved, and what is lost of the exponent is of the order
     P(A) - e**epsilon Q(A) = sum_{j < m} e**(j step) (T_j(A) - e**step T_{j+1}(A)),
 
 each the truncated mean of d over the law of the message replaced, a sum of like signs on the
-contour (`fastshuffle._positive_part.lattice`). Where the messages of the user move the sum by more
-than its deviation, some are negative: then P(A) and Q(A) do not cancel, and are summed as they are.
+contour (`fastshuffle._positive_part.lattice`). Where the messages of the user move the sum by some
+deviations or more, P(A) and Q(A) do not cancel so far, and are summed as they are.
 """
 
 import math
@@ -35,16 +35,20 @@ _ITERATIONS = 6
 _MOST_STEPS = 100
 # Scores are rounded to so many units a standard deviation of the score of a message.
 _UNITS = 64.0
+# Where there are few messages, the sum has few values, and finer units take longer alone.
+_FEW_MESSAGES, _COARSE_UNITS = 1e4, 16.0
 # No score is further out than this many deviations of the whole sum.
 _FARTHEST = 50.0
-# With more messages a user than this the two tails are summed as they are.
+# With fewer messages, or more of a user, the two tails are summed as they are: what cancels is the
+# inverse of their distance in deviations.
+_MANY_MESSAGES = 1e6
 _MOST_REPLACED = 128
 _LARGEST_EXPONENT = 600.0
 _ULP = 4.5e-16
 # Below this step of the tilted sum it makes no difference between which sums the border is.
 _COARSE = 0.02
-# Rounding of a row and of a difference of two.
-_ROW_ROUNDING = 4e-15
+# Rounding of a difference of two rows and of what a tail does with it, some 20 times what is found.
+_ROW_ROUNDING = 1e-13
 
 
 class Users(NamedTuple):
@@ -168,7 +172,8 @@ def log_lower_delta(users: Users, epsilon: float) -> float:
     if variance == 0.0:
         return -math.inf
     deviation = math.sqrt(variance)
-    unit = deviation / math.sqrt(total) / _UNITS
+    units = _UNITS if total > _FEW_MESSAGES else _COARSE_UNITS
+    unit = deviation / math.sqrt(total) / units
     positions = np.rint(np.clip(scores, -_FARTHEST * deviation, _FARTHEST * deviation) / unit)
     theta = _balancing(numerators(users, step), positions)
     tilt = max(theta, unit / deviation)
@@ -216,7 +221,8 @@ def _log_excess(
     log_p, rounding_p = log_mass(*((count, alternative) for count, _, alternative in parts))
     if math.isnan(log_p):
         return -math.inf
-    if m <= _MOST_REPLACED and len(parts) == 1:
+    many = float(users.counts.sum()) > _MANY_MESSAGES
+    if many and m <= _MOST_REPLACED and len(parts) == 1:
         # no smaller than the quotient: a larger step is valid too
         step = epsilon / m * (1.0 + _ULP)
         own = 0.5 * (users.null + users.alternative)
