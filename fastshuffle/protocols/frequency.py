@@ -43,7 +43,7 @@ __all__ = ["FrequencyResult", "HeavyHitter", "estimate_frequencies"]
 
 FrequencyName: TypeAlias = Literal["krr", "oue", "olh", "hadamard", "subset"]
 
-_MECHANISMS: dict[str, Callable[[float, int], FrequencyRandomizer]] = {
+MECHANISMS: dict[str, Callable[[float, int], FrequencyRandomizer]] = {
     "krr": k_randomized_response,
     "oue": optimized_unary_encoding,
     "olh": optimized_local_hashing,
@@ -293,12 +293,12 @@ def estimate_frequencies(
     inputs, labels = _checked_inputs(values, domain)
     budgets = check_budgets(epsilon0, inputs.size)
     check_generator(rng)
-    if mechanism not in _MECHANISMS:
-        raise ValueError(f"mechanism must be one of {', '.join(_MECHANISMS)}, got {mechanism!r}")
+    if mechanism not in MECHANISMS:
+        raise ValueError(f"mechanism must be one of {', '.join(MECHANISMS)}, got {mechanism!r}")
     combination = check_weights(weights)
     level = check_confidence(confidence)
 
-    factory, k = _MECHANISMS[mechanism], len(labels)
+    factory, k = MECHANISMS[mechanism], len(labels)
     randomizers = [factory(value, k) for value in budgets.values.tolist()]
     shuffled = [
         rng.permutation(randomizer.sample(inputs[members], rng))

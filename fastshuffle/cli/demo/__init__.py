@@ -2,6 +2,8 @@
 
 import typer
 
+from fastshuffle.cli.demo.frequency import frequency
+from fastshuffle.cli.demo.mean import mean
 from fastshuffle.cli.demo.sgd import sgd
 
 demo = typer.Typer(
@@ -9,13 +11,8 @@ demo = typer.Typer(
     help="Run a protocol on real data: 336,776 flights, one a user.",
     no_args_is_help=True,
 )
-
-
-@demo.callback()
-def _commands() -> None:
-    """Keep the name of a command, also where there is only one."""
-
-
+demo.command()(frequency)
+demo.command()(mean)
 demo.command()(sgd)
 
 __all__ = ["demo"]
