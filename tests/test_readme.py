@@ -1,22 +1,29 @@
-"""The README's example prints what it says."""
+"""The README's examples print what it says."""
 
 import doctest
 import re
 from pathlib import Path
 
+import pytest
+
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+EXAMPLES = [
+    doctest.DocTestParser().get_doctest(block, {}, "README.md", "README.md", 0)
+    for block in re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+]
 
 
-def example() -> doctest.DocTest:
-    (block,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
-    return doctest.DocTestParser().get_doctest(block, {}, "README.md", "README.md", 0)
+def test_there_are_examples():
+    assert len(EXAMPLES) == 2
 
 
-def test_the_example_prints_what_the_readme_shows():
+@pytest.mark.parametrize("example", EXAMPLES, ids=range(len(EXAMPLES)))
+def test_the_examples_print_what_the_readme_shows(example):
     runner = doctest.DocTestRunner()
-    runner.run(example())
-    assert runner.summarize(verbose=False) == (0, len(example().examples))
+    runner.run(example, clear_globs=False)
+    assert runner.summarize(verbose=False) == (0, len(example.examples))
 
 
-def test_the_example_has_at_most_ten_lines():
-    assert 5 <= len(example().examples) <= 10
+@pytest.mark.parametrize("example", EXAMPLES, ids=range(len(EXAMPLES)))
+def test_an_example_has_at_most_ten_lines(example):
+    assert 5 <= len(example.examples) <= 10
