@@ -5,7 +5,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from fastshuffle._typing import FloatArray
-from fastshuffle.protocols.guarantee import Budgets
+from fastshuffle.protocols.guarantee import LocalBudgets
 
 Weights: TypeAlias = Literal["users", "precision"]
 
@@ -18,7 +18,7 @@ def check_weights(weights: Any) -> Weights:
     raise ValueError(f"weights must be 'users' or 'precision', got {weights!r}")
 
 
-def budget_shares(weights: Weights, budgets: Budgets, variances: list[float]) -> FloatArray:
+def budget_shares(weights: Weights, budgets: LocalBudgets, variances: list[float]) -> FloatArray:
     """Return how much each budget counts, for the variance of one of its messages.
 
     The variances must not depend on the messages, for then the shares would bias the estimate.
@@ -29,7 +29,7 @@ def budget_shares(weights: Weights, budgets: Budgets, variances: list[float]) ->
     return shares / shares.sum()
 
 
-def target(quantity: str, weights: Weights, budgets: Budgets) -> str:
+def target(quantity: str, weights: Weights, budgets: LocalBudgets) -> str:
     """Return in words what the combination is unbiased for."""
     if weights == "users" or budgets.values.size == 1:
         return f"{quantity} of all users"

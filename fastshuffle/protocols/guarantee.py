@@ -17,7 +17,7 @@ from fastshuffle._validation import (
 )
 from fastshuffle.profile import PrivacyProfile, Validity
 
-__all__ = ["BudgetGroup", "Budgets", "Guarantee", "check_budgets", "tagged_guarantee"]
+__all__ = ["BudgetGroup", "Guarantee", "LocalBudgets", "check_budgets", "tagged_guarantee"]
 
 TAGGED = (
     "every message shows the budget of its sender: a user hides among the users of the same budget"
@@ -33,7 +33,7 @@ _STRENGTH = (
 )
 
 
-class Budgets(NamedTuple):
+class LocalBudgets(NamedTuple):
     """The local budgets of n users, by value.
 
     Attributes
@@ -58,15 +58,15 @@ class Budgets(NamedTuple):
         return np.split(order, np.cumsum(self.sizes)[:-1])
 
 
-def check_budgets(epsilon0: npt.ArrayLike, n: int) -> Budgets:
+def check_budgets(epsilon0: npt.ArrayLike, n: int) -> LocalBudgets:
     """Return the budgets of n users, one for all or one each, > 0 and finite."""
     values, shape = check_reals("epsilon0", epsilon0, POSITIVE_FINITE)
     if shape not in ((), (n,)):
         raise ValueError(f"epsilon0 must be one number, or one for each of {n} users, got {shape}")
     if not shape:
-        return Budgets(values, np.zeros(n, dtype=np.int64))
+        return LocalBudgets(values, np.zeros(n, dtype=np.int64))
     different, group_of = np.unique(values, return_inverse=True)
-    return Budgets(different, group_of.astype(np.int64))
+    return LocalBudgets(different, group_of.astype(np.int64))
 
 
 class BudgetGroup(NamedTuple):
@@ -265,13 +265,13 @@ class Guarantee:
 
 
 def tagged_guarantee(
-    budgets: Budgets, profile_of: Callable[[float, int], PrivacyProfile]
+    budgets: LocalBudgets, profile_of: Callable[[float, int], PrivacyProfile]
 ) -> Guarantee:
     """Return the guarantee of messages that show the budget of their sender, if there are several.
 
     Parameters
     ----------
-    budgets : Budgets
+    budgets : LocalBudgets
         The users' budgets.
     profile_of : callable
         From epsilon0 and a number of users who all have it to the profile of one of them, over

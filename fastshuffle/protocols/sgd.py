@@ -35,8 +35,8 @@ from fastshuffle.protocols.guarantee import (
     ONE_BUDGET,
     TAGGED,
     BudgetGroup,
-    Budgets,
     Guarantee,
+    LocalBudgets,
     check_budgets,
 )
 from fastshuffle.protocols.result import ProtocolResult
@@ -388,7 +388,7 @@ class _Fit(NamedTuple):
 
 
 def _guarantee(
-    budgets: Budgets,
+    budgets: LocalBudgets,
     randomizers: list[VectorMechanism],
     sizes: list[int],
     rounds: int,
@@ -422,7 +422,7 @@ def _guarantee(
     return Guarantee(groups, budgets.group_of, view=several if len(groups) > 1 else ONE_BUDGET)
 
 
-def _limits(budgets: Budgets, rounds: int) -> tuple[ComposedGaussianProfile, ...]:
+def _limits(budgets: LocalBudgets, rounds: int) -> tuple[ComposedGaussianProfile, ...]:
     """Return the Gaussian limit of the rounds for each budget, the others all at one end."""
     if int(budgets.sizes.min()) < 2:
         return ()
@@ -435,7 +435,7 @@ def _limits(budgets: Budgets, rounds: int) -> tuple[ComposedGaussianProfile, ...
     )
 
 
-def _sampling_words(budgets: Budgets, sizes: list[int]) -> str:
+def _sampling_words(budgets: LocalBudgets, sizes: list[int]) -> str:
     users = budgets.sizes.tolist()
     if sizes == users:
         return "all users take part in every round"
