@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fastshuffle as fs
-from validation import personal, sections, splitting
+from validation import noise, personal, sections, splitting
 from validation.__main__ import main
 from validation.claim import (
     Claim,
@@ -83,7 +83,7 @@ def test_every_file_of_claims_is_found_and_recorded():
         assert all(claim.statement and claim.source for claim in family.claims)
 
 
-QUICK = ["closed_form", "jensen_shannon", "regression", "skellam", "worst_composition"]
+QUICK = ["closed_form", "jensen_shannon", "noise", "regression", "skellam", "worst_composition"]
 
 
 @pytest.mark.parametrize("family", [f for f in families() if f.name in QUICK], ids=lambda f: f.name)
@@ -349,3 +349,33 @@ def test_personal_budgets_by_several_methods():
     assert alike.factor < 1e-20
     wrong = dataclasses.replace(rows[0], clones=0.9 * rows[0].exact)
     assert len(sections.personal_section([wrong, *rows[1:]]).failures) == 1
+
+
+# ---- Noise at equal central privacy --------------------------------------------------------------
+
+
+def test_noise_at_equal_central_privacy():
+    rows = noise.check_noise(quick=True, progress=lambda _: None)
+    section = sections.noise_section(rows)
+    assert (section.failures, len(section.table), len(section.figures)) == ((), 13, 2)
+    bits, numbers, frequencies = (
+        {row.epsilon: row for row in rows if row.estimate == estimate}
+        for estimate in (noise.BITS, noise.NUMBERS, noise.FREQUENCIES)
+    )
+    for epsilon0 in (0.1, 2.0, 9.0):
+        odds, n = math.exp(epsilon0), noise.USERS[0]
+        flip, q = 1.0 / (1.0 + odds), 1.0 / (odds + 9.0)
+        error = flip * (1.0 - flip) / (n * (1.0 - 2.0 * flip) ** 2)
+        assert bits[0.5].error(epsilon0) == pytest.approx(error, rel=1e-12, abs=0)
+        error = 0.25 / (n * (1.0 - 2.0 * flip) ** 2)
+        assert numbers[0.5].error(epsilon0) == pytest.approx(error, rel=1e-12, abs=0)
+        p = odds * q
+        error = (0.1 * p * (1.0 - p) + 0.9 * q * (1.0 - q)) / (n * (p - q) ** 2)
+        assert frequencies[0.5].error(epsilon0) == pytest.approx(error, rel=1e-12, abs=0)
+    # the formula asks for more noise than the clones, and then for too little
+    assert bits[0.1].formula < bits[0.1].clones
+    assert bits[2.0].factor > 100.0
+    assert bits[2.0].ratio(bits[2.0].formula) > 1.5
+    assert bits[0.1].error(0.0) == math.inf
+    wrong = dataclasses.replace(rows[0], clones=rows[0].ours)
+    assert len(sections.noise_section([wrong, *rows[1:]]).failures) == 1

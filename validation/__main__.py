@@ -18,6 +18,7 @@ from validation import (
     bracket_accuracy,
     coverage,
     limit_accuracy,
+    noise,
     personal,
     sections,
     splitting,
@@ -122,6 +123,7 @@ def _surveys(
     intervals = rows(coverage.CoverageRow, "coverage", coverage.check_coverage)
     split = rows(splitting.SplittingRow, "splitting", splitting.check_splitting)
     budgets = rows(personal.PersonalRow, "personal", personal.check_personal)
+    equal_privacy = rows(noise.NoiseRow, "noise", noise.check_noise)
     regimes = list(product(accuracy.USERS, accuracy.OTHERS))
     errors = accuracy.in_order(
         row
@@ -148,6 +150,7 @@ def _surveys(
         sections.gap_section(gaps),
         sections.splitting_section(split),
         sections.personal_section(budgets),
+        sections.noise_section(equal_privacy),
         sections.coverage_section(intervals),
     ]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from validation import accuracy, bounds, coverage, personal, splitting, worst_case
+from validation import accuracy, bounds, coverage, noise, personal, splitting, worst_case
 from validation.claim import Check, Figure, Finding, Verdict
 from validation.run_claims import Judged
 from validation.tables import Table, markdown, plain
@@ -113,6 +113,32 @@ epsilon over that which the formula says; above 1 it promises too much. Where bu
 formula gives privacy away, since it counts the coins only that hide everything; where they are
 large, it is no bound. The populations are of the kinds that the paper names, uniform, two levels
 and random; its own tables were not at hand.
+"""
+
+_NOISE_NOTES = f"""\
+The same central guarantee, epsilon at delta = {noise.DELTA:g}, by several ways of accounting: the
+largest local epsilon0 that each allows, and the mean squared error that follows from it. "Ours":
+the certified worst case of binary randomized response (of {noise.CATEGORIES}-ary response, for the
+frequencies). "Stronger": the stronger clones, which hold for both. "Clones": those of FOCS 2021.
+"Formula": mu-GDP with the mu of arXiv:2312.14388, an approximation; "factor" is the delta of a
+dataset at the epsilon0 that it allows, over {noise.DELTA:g}: above 1 it promises too much. "Local":
+epsilon0 = epsilon. Errors: of the mean of bits, the same for all bits; of the mean of numbers of
+[0, 1] that are rounded to bits, for the worst ones, all 1/2; of frequencies, the mean over the
+categories, the same for all data. A ratio is our error over that of the other: below 1 is less
+noise.
+
+- Less noise than by every bound, in every line. The clones ask for 2 to 3.7 times our noise for
+  bits and frequencies: at a large epsilon0 they count half of the messages that hide. The stronger
+  clones ask for up to 1.9 times our noise for bits: they reveal which messages are clones, and not
+  to know it hides too. Data of a third category reveal it anyhow, so that for frequencies nearly
+  nothing is lost at n = 1e6; at n = 1e4 and epsilon = 0.1 it is 2.2 times, since at a small
+  epsilon0 so many categories hide more than the budget says.
+- Rounding to bits is most of the error of numbers in the middle of the range, and better accounting
+  changes little there: at most 2.4 percent at n = 1e6.
+- The formula gives privacy away where epsilon and n are small. Constant reports, epsilon0 = 0, have
+  mu = 2 / sqrt(n - 1), so that it allows nothing at all at n = 1e4 and epsilon = 0.02, and at 0.1
+  less than the clones do. Where it allows more than ours, a ratio above 1, it is no guarantee.
+- The local model, without a shuffler, asks for 75 to 44,000 times our noise for bits.
 """
 
 _CLAIM_NOTES = """\
@@ -375,6 +401,30 @@ def personal_section(rows: Sequence[personal.PersonalRow]) -> Section:
     return Section(
         "Personal budgets", _PERSONAL_NOTES, [header, *body], _failed(rows), figures=figures
     )
+
+
+def noise_section(rows: Sequence[noise.NoiseRow]) -> Section:
+    """Return the table of the noise at equal central privacy, with its figures."""
+    header = [
+        "estimate", "n", "epsilon", "epsilon0, ours", "stronger", "clones", "formula", "factor",
+        "error, ours", "over stronger", "over clones", "over formula", "over local", "holds",
+    ]  # fmt: skip
+    body = [
+        [
+            row.estimate,
+            f"{row.users:.0e}",
+            f"{row.epsilon:g}",
+            *(f"{x:.5g}" for x in (row.ours, row.stronger, row.clones, row.formula)),
+            f"{row.factor:.3g}",
+            f"{row.error(row.ours):.3g}",
+            *(f"{row.ratio(x):.4g}" for x in (row.stronger, row.clones, row.formula, row.epsilon)),
+            _PASSED[row.passed],
+        ]
+        for row in sorted(rows, key=lambda row: row.estimate)
+        if row.epsilon in noise.TABLED
+    ]
+    title, figures = "Noise at equal privacy", noise.figures(rows)
+    return Section(title, _NOISE_NOTES, [header, *body], _failed(rows), figures=figures)
 
 
 # ---- The claims ------------------------------------------------------------------------------
