@@ -65,6 +65,55 @@ def test_it_holds_the_sum_over_all_histograms(matrices, others, pair):
         assert infinite <= upper * (1.0 + 1e-12)
 
 
+BITS = ([[0.75, 0.25], [0.5, 0.5], [0.9, 0.1]], [[0.625, 0.375], [0.125, 0.875], [0.4, 0.6]])
+SURE = [[1.0, 0.0], [0.25, 0.75], [0.5, 0.5]]
+COIN = [[0.375, 0.625]] * 3
+
+
+@pytest.mark.parametrize(
+    ("matrices", "others", "pair"),
+    [
+        (BITS, {}, (0, 1)),
+        (BITS, {0: 2, 1: 1}, (0, 1)),
+        (BITS, {1: 1, 2: 3}, (1, 0)),
+        ((*BITS, BITS[0], COIN), {0: 1, 2: 2}, (0, 1)),
+        ((SURE, BITS[1]), {0: 3}, (0, 1)),
+        ((SURE, BITS[0], COIN), {0: 2, 1: 1}, (1, 0)),
+    ],
+    ids=str,
+)
+def test_two_outputs_are_exact(matrices, others, pair):
+    profile = profile_of(matrices, others, pair=pair)
+    assert profile.validity is fs.Validity.EXACT
+    fractions = [[[Fraction(p) for p in row] for row in matrix] for matrix in matrices]
+    q, p = shared_pair(fractions, others, pair)
+    for direction, laws in (("forward", (p, q)), ("reverse", (q, p))):
+        for growth in (Fraction(1), Fraction(5, 4), Fraction(3), Fraction(40)):
+            truth = float(exact.hockey_stick(*laws, growth))
+            found = profile.delta(math.log(growth), direction=direction)
+            assert_allclose(found, truth, rtol=1e-11, atol=0)
+        infinite = float(sum(x for place, x in laws[0].items() if not laws[1].get(place)))
+        assert_allclose(profile.delta(math.inf, direction=direction), infinite, rtol=1e-11, atol=0)
+
+
+def test_equal_bits_are_several_messages_of_any_number_of_users():
+    rr = fs.Randomizer([[0.75, 0.25], [0.25, 0.75]])
+    for n in (3, 10**4, 10**12):
+        mixed = fs.shared_channel_profile([rr] * 3, n, others={0: n // 2, 1: n - 1 - n // 2})
+        several = fs.exact_profile(fs.ShuffleExperiment(rr, n, k=n - 1 - n // 2, messages=3))
+        for delta in (1e-3, 1e-12, 1e-200):
+            epsilon = several.epsilon(delta)
+            if 0.0 < epsilon < 2.9:
+                assert_allclose(
+                    mixed.log_delta(epsilon), several.log_delta(epsilon), rtol=1e-11, atol=0
+                )
+
+
+def test_bits_that_go_both_ways_are_bracketed():
+    crossed = ([[0.75, 0.25], [0.5, 0.5]], [[0.5, 0.5], [0.75, 0.25]])
+    assert profile_of(crossed, {0: 5}).validity is fs.Validity.UPPER_BOUND
+
+
 def test_equal_randomizers_are_several_messages():
     krr = k_ary(2.0, 5)
     n = 10**5
