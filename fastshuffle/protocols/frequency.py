@@ -265,8 +265,8 @@ def estimate_frequencies(
     alone: that all do is less likely.
 
     **Cost**: O(n) messages, of k bits for ``"oue"`` and up to k numbers for ``"subset"``, all held
-    in memory; O(n k) time for ``"olh"``. An exact interval takes two milliseconds for each count
-    that differs from the others.
+    in memory; O(n k) time for ``"olh"``. An exact interval takes about a millisecond for each
+    count that differs from the others.
 
     A sample is a simulation and no defence against attacks on floating-point noise.
 

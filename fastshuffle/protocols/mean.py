@@ -137,7 +137,7 @@ def estimate_mean(  # noqa: PLR0913 - each is a choice of the deployment
     *Interval.* With ``"rr"`` and one budget by Clopper and Pearson, valid at every n whatever the
     users hold. Otherwise normal, valid in the limit. It is not cut to the range.
 
-    **Cost**: O(n), 20 to 60 nanoseconds a user. The guarantee is computed with it only for what
+    **Cost**: O(n), 20 to 80 nanoseconds a user. The guarantee is computed with it only for what
     is asked of it.
 
     A sample is a simulation and no defence against attacks on floating-point noise.

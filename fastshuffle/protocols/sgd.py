@@ -248,8 +248,8 @@ def fit_sgd(  # noqa: PLR0913 - each is a choice of the deployment
     The randomizers are pure: they satisfy any personal (epsilon_i, delta_i) with epsilon_i =
     epsilon0.
 
-    **Cost**: O(n d) a round, about 0.2 microseconds a user for d = 6; the guarantee is computed
-    for what is asked of it, in about a second.
+    **Cost**: O(n d) a round, 0.2 to 0.4 microseconds a user for d = 6; the guarantee is computed
+    for what is asked of it, in about a second for each budget.
 
     A sample is a simulation and no defence against attacks on floating-point noise.
 
