@@ -93,7 +93,7 @@ class NoiseRow:
         the clones, and by the published formula, which is an approximation.
     factor : float
         The delta of a dataset at the formula's budget, over `DELTA`: above 1 the formula promises
-        too much.
+        too much. It is 0 where that delta is below the smallest number, or nothing is allowed.
     """
 
     estimate: str
