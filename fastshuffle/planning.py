@@ -73,7 +73,10 @@ def largest_epsilon0(
     tolerance = check_real("rtol", rtol, _TOLERANCE)
 
     def meets(local: float) -> bool:
-        log_delta = profile_of(local).log_delta(wanted)
+        profile = profile_of(local)
+        if not isinstance(profile, PrivacyProfile):
+            raise TypeError(f"profile_of must return a PrivacyProfile, got {profile!r}")
+        log_delta = profile.log_delta(wanted)
         # delta may underflow, which is not 0
         return bool(math.exp(log_delta) <= target and (target > 0.0 or log_delta == -math.inf))
 

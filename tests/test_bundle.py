@@ -189,6 +189,15 @@ def test_different_randomizers_by_every_tuple(matrices):
         assert lower * (1.0 - 1e-12) <= infinite <= upper * (1.0 + 1e-12)
 
 
+def test_different_randomizers_without_common_messages():
+    """Tuples that no input sends are left out, and the pair is told apart for certain."""
+    sure, constant = fs.Randomizer(np.eye(2)), fs.Randomizer([[0.0, 1.0, 0.0]] * 2)
+    together = fs.bundle([sure, sure, constant])
+    assert_allclose(together.merged((0, 1)).rows, np.eye(2), rtol=0.0, atol=0.0)
+    profile = fs.exact_profile(fs.ShuffleExperiment(together, 1, k=0))
+    assert_allclose(profile.delta([0.0, 1.0, math.inf]), 1.0, rtol=FEW_ROUNDINGS)
+
+
 def test_the_bundle_bounds_every_way_of_shuffling():
     """Channels of their own and one for all are post-processings of the shuffled tuples."""
     matrices, n = (TWO, OTHER), 3

@@ -8,6 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import fastshuffle as fs
+from fastshuffle.personalized.count_law import CountLaw
 from fastshuffle.personalized.difference import log_test_power
 from tests.tolerances import STATED
 from validation.reference.personalized import histogram_law, response_rows, worst_user_delta
@@ -68,6 +69,46 @@ def test_equal_budgets_are_the_uniform_bracket(n, k):
         assert low <= most
         assert least <= high
         assert_allclose(high, most, rtol=3e-3, atol=0.0)
+
+
+@pytest.mark.parametrize("budget", [1e-6, 1e-9, 1e-12])
+def test_tiny_budgets_keep_their_digits(budget):
+    """Of a single user at epsilon = 0: keep - flip."""
+    right = math.expm1(budget) / (math.exp(budget) + 2.0)
+    low, high = fs.personalized_k_rr_profile([budget], 3).bounds(0.0)
+    assert right * (1.0 - 1e-9) <= low <= right * (1.0 + STATED)
+    assert right * (1.0 - STATED) <= high <= right * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 50.0, 350.0, 690.0])
+def test_huge_budget_beside_a_uniform_message(epsilon):
+    """The histograms {b, b}, {b, c} and {b, d}: a quarter each, and Q has 1, 2 and 2 flips / 4."""
+    low, high = fs.personalized_k_rr_profile([0.0, 700.0], 4).log_bounds(epsilon)
+    right = math.log(0.75 - 1.25 * math.exp(epsilon - 700.0))
+    assert low <= right <= high <= right + 1e-3
+
+
+def test_huge_budgets_among_many_symbols():
+    """Neither the ratios nor the weights of the counts overflow."""
+    profile = fs.personalized_k_rr_profile([1000.0] * 5 + [1.0] * 5, 10**6)
+    low, high = profile.log_bounds([0.0, 10.0, 690.0, 900.0, 1000.0])
+    assert (low <= high).all()
+    assert (high[:4] > -1e-5).all()
+    assert high[4] == -math.inf
+
+
+def test_characteristic_function_with_a_zero():
+    """A uniform message among three symbols has one, at a node of the sum."""
+    low, high = fs.personalized_k_rr_profile([0.0, 1.0, 2.0], 3).bounds(0.0)
+    right = 0.40557877796512884  # by enumeration
+    assert right * (1.0 - 1e-9) <= low <= right <= high
+
+
+def test_weights_of_many_counts_do_not_overflow():
+    law = CountLaw(np.zeros(1), np.array([1e9]))
+    right = float(law.log_moment(np.array([5.0]))[0])
+    bound = law.log_mean_above(lambda counts: -5.0 * counts, rate=5.0, log_scale=0.0, points=24)
+    assert right <= bound < math.inf
 
 
 def test_two_symbols_are_bits():

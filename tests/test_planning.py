@@ -79,6 +79,7 @@ def test_everything_will_do():
         ({"delta": 2.0}, ValueError, r"delta must be in \[0, 1\], got 2.0"),
         ({"rtol": 0.0}, ValueError, "rtol must be in"),
         ({"profile_of": 3}, TypeError, "profile_of must be callable, got 3"),
+        ({"profile_of": lambda _: 3}, TypeError, "must return a PrivacyProfile, got 3"),
     ],
 )
 def test_arguments_outside_their_domain(arguments, error, words):

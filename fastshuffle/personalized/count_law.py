@@ -76,9 +76,10 @@ class CountLaw:
         where = (starts - first).astype(np.int64)
         counts = first + np.arange(masses.size)
         block = np.repeat(np.arange(starts.size), np.diff(np.append(where, masses.size)))
-        growth = np.exp(rate * (counts - starts[block]))
+        ends = np.append(starts[1:] - 1.0, last)
+        growth = np.exp(rate * (counts - ends[block]))  # at most 1
         sums = np.add.reduceat((np.maximum(masses, 0.0) + _MASS_ROUNDING) * growth, where)
-        terms = np.log(sums) + rate * (starts - mean) + log_values(starts + self._certain)
+        terms = np.log(sums) + rate * (ends - mean) + log_values(starts + self._certain)
         # E exp(-rate C) times what the tilted law has outside the window
         outside = log_scale - rate * (self._certain + mean) + math.log(2.0) - _TAIL_EXPONENT
         if first == 0.0 and last == self._trials:

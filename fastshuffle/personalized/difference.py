@@ -28,6 +28,7 @@ _MOST_NODES = 20_000
 # Beyond it, and where doubles end, nothing is claimed.
 _LARGEST_EPSILON = 700.0
 _ROUNDING = 1e-10
+_SUM_ROUNDING = 1e-13
 _ROUNDING_PER_UNIT = 1e-13
 
 
@@ -44,7 +45,9 @@ def log_test_power(
     flip, keep = math.exp(log_flip), math.exp(budget + log_flip)
     excess = math.expm1(epsilon)
     first = -keep * math.expm1(epsilon - budget)
-    middle, last = -excess * (k - 2.0) * flip, -keep * excess - (keep - flip)
+    # keep - flip, without cancellation
+    gap = -keep * math.expm1(-budget)
+    middle, last = -excess * (k - 2.0) * flip, -keep * excess - gap
     # the root above 1 of first w**2 + middle w + last, in a form that does not cancel
     larger = 0.5 * (-middle + math.sqrt(middle * middle - 4.0 * first * last))
     if not first > 1e-290 * larger > 0.0:  # a loss so near the largest, or so small
@@ -69,7 +72,8 @@ def log_test_power(
     theta = 2.0 * math.pi / length * np.arange(n_nodes + 1)
     turn = np.expm1(1j * theta)
     steps = (np.multiply.outer(turn, up) + np.multiply.outer(np.conj(turn), down)) / norm
-    logs = np.log1p(steps) @ counts
+    # where a characteristic function vanishes, the number next to 0 changes no more than rounding
+    logs = np.log1p(np.where(steps == -1.0, np.nextafter(-1.0, 0.0), steps)) @ counts
     mean = float(counts @ means)
     w = root * np.exp(1j * theta)
     factor = np.full_like(w, first) * (w - other_root)
@@ -78,6 +82,8 @@ def log_test_power(
     cuts = math.floor(mean) + _CUTS
     waves = np.exp(logs - 1j * np.multiply.outer(cuts, theta)) * factor
     sums = (2.0 * waves.real.sum(axis=1) - waves.real[:, 0]) / length
+    # far below the tilted mean the sum is rounding alone, and would be scaled up
+    sums -= _SUM_ROUNDING * 2.0 * np.abs(waves).sum(axis=1) / length
     log_moment = float(counts @ np.log(norm))
     kept = sums > 0.0
     if not kept.any():

@@ -59,7 +59,7 @@ class _UserBracket:
 
     def __call__(self, epsilon: float) -> Bracket:
         lower = log_test_power(epsilon, self._budget, self._others, self._k)
-        return Bracket(lower, min(max(self._log_upper(min(epsilon, _LARGEST_EPSILON)), lower), 0.0))
+        return Bracket(lower, min(max(self._log_upper(epsilon), lower), 0.0))
 
     def _log_upper(self, epsilon: float) -> float:
         if self._equal:  # their number is binomial, and part of the homogeneous sum
@@ -92,7 +92,9 @@ class _UserBracket:
 
         It is ``E exp(s S - 1) / (s (m + 1))``, S the sum of m + 1 ratios.
         """
-        values = (self._alternative - math.exp(epsilon) * self._null) / self._background
+        # delta falls, so that a smaller epsilon, at which the ratios are doubles, bounds it too
+        capped = min(epsilon, _LARGEST_EPSILON - math.log(self._k))
+        values = (self._alternative - math.exp(capped) * self._null) / self._background
         widest = float(np.abs(values).max())
         if widest == 0.0:
             return 0.0, 0.0

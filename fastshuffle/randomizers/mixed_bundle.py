@@ -95,10 +95,12 @@ def _product(left: MergedRows, right: MergedRows) -> MergedRows:
         return (first[:, :, np.newaxis] + second[:, np.newaxis]).reshape(n_rows, -1)
 
     log_columns = sums(left.log_rows, right.log_rows)
+    possible = (log_columns > -math.inf).any(axis=0)
+    log_columns = log_columns[:, possible]
     finite = (
         np.where(np.isfinite(part.log_ratios), part.log_ratios, 0.0) for part in (left, right)
     )
-    log_ratios = ratios_of_tuples(sums(*finite), log_columns == -math.inf)
+    log_ratios = ratios_of_tuples(sums(*finite)[:, possible], log_columns == -math.inf)
     return merge_log_columns(log_columns, log_ratios, equal_log_ratios(log_columns))
 
 
