@@ -102,6 +102,16 @@ def test_a_randomizer_that_hides_nothing():
     assert together.delta(math.inf) == 1.0
 
 
+@pytest.mark.parametrize("epsilon0", [695.0, 709.0, 1000.0])
+def test_losses_whose_exponential_nears_the_end_of_a_double(epsilon0):
+    """With one other user, who holds the same, a round is seen through for nearly certain."""
+    experiment = fs.ShuffleExperiment(fs.binary_randomized_response(epsilon0), 2, k=0)
+    profile = fs.composed_profile(fs.exact_profile(experiment), 2)
+    lower, upper = profile.bounds(1.0)
+    assert 1.0 - 1e-9 <= lower <= upper == 1.0
+    assert profile.delta(2.001 * epsilon0) == 0.0
+
+
 def test_a_randomizer_that_says_nothing():
     same = fs.exact_profile(fs.ShuffleExperiment(fs.Randomizer([[0.5, 0.5], [0.5, 0.5]]), 4, k=1))
     together = fs.composed_profile(same, 1000)

@@ -41,6 +41,7 @@ _LARGEST_ALIGNED = 1e4
 _FINER = 4.0
 # exp of a larger loss nears the end of a double: what is beyond has the loss inf.
 _LARGEST_LOSS = 690.0
+_LARGEST_NODE = 700.0
 # A step of so many bits, so that its multiples are exact to 2**23 of them.
 _STEP_BITS = 30
 
@@ -241,6 +242,8 @@ class ComposedCurve:
             top = min(2.0 * places[-1], math.ceil(end / step))
             more = np.arange(places[-1] + width, top + width, width)
             places.extend(more.tolist())
+        # the last step may lead beyond where exp of a loss is a double
+        places[2:] = [place for place in places[2:] if place * step <= _LARGEST_NODE]
         losses = np.array(places) * step
         values = np.array(self._at_losses(i, direction, losses))
         return Nodes(losses, values[:, 0], values[:, 1], self._at_infinity(i, direction)[0])

@@ -28,6 +28,8 @@ from fastshuffle._typing import FloatArray
 
 # Some dozen roundings of a value, its place, and the steepness and mass that come of them.
 ROUNDING = 2e-14
+# exp of the largest loss; that of a step more is a double too.
+_LARGEST_PLACE = 2e304
 
 
 class Nodes(NamedTuple):
@@ -88,7 +90,10 @@ def _continued(side: Nodes, opposite: Nodes) -> tuple[FloatArray, FloatArray]:
     ends, floors = a[1:], low[1:]
     floor = side.floor * (1.0 - ROUNDING)
     if last > 0.0:
-        ends = np.append(ends, a[-1] + (low[-1] - floor) / last)
+        with np.errstate(over="ignore"):
+            zero = a[-1] + (low[-1] - floor) / last
+        # an end before that is below too
+        ends = np.append(ends, min(zero, _LARGEST_PLACE))
         floors = np.append(floors, floor)
     places = np.concatenate(((a[:-1] + step)[met], ends))
     values = np.concatenate((value[met], floors))
