@@ -145,6 +145,7 @@ def personalized_gdp_profile(
     mu = _mu(budgets)
     if mu == math.inf:
         raise UnsupportedSettingError(
-            "epsilons must have at least 2 users with delta_i < 1 for a finite mu, got mu = inf"
+            "epsilons must have at least 2 users with delta_i < 1 and epsilon_i up to some 700 for "
+            "a finite mu, got mu = inf"
         )
     return PersonalizedGaussianProfile(budgets, mu)
