@@ -613,7 +613,7 @@ class TestFiles:
         assert (code, err) == (0, [])
         w = fs.bundle(fs.binary_randomized_response(2.0), 2)
         assert not_below(rows_of(out)[0][0], fs.worst_case_profile(w, 1000).epsilon(1e-8))
-        assert "2 messages together, each 2 inputs, 2 outputs" in facts_of(out)
+        assert "2 messages together, epsilon0 = 4, each 2 inputs, 2 outputs" in facts_of(out)
         code, out, err = command(*together, "--ones", "0", *NUMBER)
         assert (code, err) == (0, [])
         profile = fs.exact_profile(fs.ShuffleExperiment(w, 1000, k=0))

@@ -175,7 +175,7 @@ class TestAudit:
             ([], "no claim"),
         ):
             code, out, err = command(*files, *claim, "--json", "a.json")
-            assert (code, err[1:]) == (0, [])
+            assert (code, err[1:]) == (3 if verdict == "violated" else 0, [])
             content = json.loads((tmp_path / "a.json").read_text())
             assert content["verdict"] == verdict
             assert f"verdict {verdict}" in " ".join(" ".join(out).split())

@@ -231,3 +231,8 @@ def test_gdp_mu_of_infinite_losses():
         fs.gdp_mu(0.5)
     with pytest.raises(ValueError, match=r"rtol must be in \[1e-9, 0.5\], got 0.0"):
         fs.gdp_mu(fs.exact_profile(fs.ShuffleExperiment(RR1, 10, k=3)), rtol=0.0)
+
+
+def test_a_mu_whose_integral_is_no_double():
+    experiment = fs.ShuffleExperiment(fs.binary_randomized_response(1e-105), 10**7, k=0)
+    assert fs.gaussian_profile(experiment).log_delta(0.7) == -math.inf

@@ -117,8 +117,18 @@ def test_names_of_categories():
     [
         ([], {}, ValueError, r"values must be 1-D, of one or more users, got shape \(0,\)"),
         ([[0, 1]], {}, ValueError, r"values must be 1-D, of one or more users"),
-        ([0, K, -1], {}, ValueError, "values must be in the domain, got 6 at index 1 and 1 more"),
-        (["a"], {}, ValueError, "values must be in the domain, got 'a' at index 0 and 0 more"),
+        (
+            [0, K, -1],
+            {},
+            ValueError,
+            "values must be in the domain, got 6 at index 1, 2 outside in all",
+        ),
+        (
+            ["a"],
+            {},
+            ValueError,
+            "values must be in the domain, got 'a' at index 0, 1 outside in all",
+        ),
         ([math.nan], {}, ValueError, "values must be in the domain, got nan at index 0"),
         ([0], {"domain": []}, ValueError, "domain must have at least 2 categories"),
         ([0], {"domain": [0]}, ValueError, "domain must have at least 2 categories"),

@@ -131,11 +131,11 @@ def test_the_weakest_profile_decides_the_validity():
 @pytest.mark.parametrize(
     ("epsilon0", "words"),
     [
-        (0.0, "epsilon0 must be > 0 and finite, got 0.0"),
-        (math.inf, "epsilon0 must be > 0 and finite, got inf"),
-        (math.nan, "epsilon0 must be > 0 and finite, got nan"),
-        (-1.0, "epsilon0 must be > 0 and finite, got -1.0"),
-        ([1.0] * 399 + [0.0], "epsilon0 must be > 0 and finite, got 0.0 at index 399"),
+        (0.0, "epsilon0 must be in \\[1e-100, 1e100\\], got 0.0"),
+        (math.inf, "epsilon0 must be in \\[1e-100, 1e100\\], got inf"),
+        (math.nan, "epsilon0 must be in \\[1e-100, 1e100\\], got nan"),
+        (-1.0, "epsilon0 must be in \\[1e-100, 1e100\\], got -1.0"),
+        ([1.0] * 399 + [0.0], "epsilon0 must be in \\[1e-100, 1e100\\], got 0.0 at index 399"),
         ([1.0, 2.0], "epsilon0 must be one number, or one for each of 400 users"),
         ([], "epsilon0 must be one number, or one for each of 400 users"),
     ],

@@ -1,6 +1,7 @@
 """Means: unbiased, with the stated variance and intervals that hold."""
 
 import itertools
+import json
 import math
 
 import numpy as np
@@ -214,7 +215,7 @@ def test_the_shuffle_leaves_no_order(name, monkeypatch):
 def test_clipped_values_are_counted_and_never_silently():
     rng = np.random.default_rng(7)
     values = [-3.0, 0.0, 5.0, 10.0, 10.5, 99.0]
-    with pytest.raises(ValueError, match=r"got -3\.0 at index 0 and 2 more outside"):
+    with pytest.raises(ValueError, match=r"got -3\.0 at index 0, 3 outside in all"):
         estimate_mean(values, 1.0, low=0, high=10, rng=rng)
     result = estimate_mean(values, 30.0, low=0, high=10, rng=rng, clip=True, mechanism="piecewise")
     assert result.clipped == 3
@@ -229,8 +230,18 @@ def test_clipped_values_are_counted_and_never_silently():
         ([], {}, ValueError, r"values must be 1-D, of one or more users, got shape \(0,\)"),
         (0.5, {}, ValueError, "values must be 1-D"),
         ([[0.5]], {}, ValueError, r"values must be 1-D, of one or more users, got shape \(1, 1\)"),
-        ([0.5, math.nan], {"clip": True}, ValueError, "values must be no nan, got nan at index 1"),
-        ([0.5, None], {}, TypeError, "values must be a real number no nan, got None at index 1"),
+        (
+            [0.5, math.nan],
+            {"clip": True},
+            ValueError,
+            "values must be other than nan, got nan at index 1",
+        ),
+        (
+            [0.5, None],
+            {},
+            TypeError,
+            "values must be a real number other than nan, got None at index 1",
+        ),
         ([0.5], {"low": 1.0}, ValueError, "low must be < high, got 1.0 and 1.0"),
         ([0.5], {"low": -math.inf}, ValueError, "low must be in"),
     ],
@@ -255,3 +266,21 @@ def test_a_single_user_of_a_budget_has_the_largest_variance():
     result = mean_of([0.5], 1.0, np.random.default_rng(9), mechanism="laplace")
     largest = 2.0 + 0.25 / (LEVELS - 1) ** 2
     np.testing.assert_allclose(result.variance, largest, rtol=DOZEN_ROUNDINGS, atol=0)
+
+
+def test_messages_that_agree_have_the_largest_variance():
+    """Two equal bits do not tell how much a bit varies."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        result = estimate_mean([0.5, 0.5], 1.0, low=0.0, high=1.0, rng=rng)
+        assert result.variance > 0.0
+
+
+def test_the_result_as_json():
+    result = estimate_mean([0.5] * 9, 1.0, low=0.0, high=1.0, rng=np.random.default_rng(1))
+    assert json.loads(result.to_json(delta=0.01)) == result.to_dict(delta=0.01)
+
+
+def test_clip_is_no_text():
+    with pytest.raises(TypeError, match="clip must be True or False, got 'yes'"):
+        estimate_mean([0.5], 1.0, low=0, high=1, rng=np.random.default_rng(1), clip="yes")

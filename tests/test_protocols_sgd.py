@@ -362,7 +362,7 @@ def test_plain_values():
             ValueError,
             "0 or 1, got 2.0 at index 2",
         ),
-        ({"epsilon0": 0.0}, ValueError, "epsilon0 must be > 0"),
+        ({"epsilon0": 0.0}, ValueError, "epsilon0 must be in"),
         ({"epsilon0": [1.0, 2.0]}, ValueError, "epsilon0 must be one number, or one for each"),
         ({"epsilon0": math.inf}, ValueError, "epsilon0 must be"),
         ({"model": "probit"}, ValueError, "model must be one of linear, logistic, got 'probit'"),

@@ -37,7 +37,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     -------
     int
         The exit code: 0 when all is done, 2 for bad input, 1 where a number cannot be computed,
-        130 after a keyboard interrupt.
+        3 where an audit refutes the claim, 130 after a keyboard interrupt.
     """
     try:
         return _app(arguments, prog_name="fastshuffle", standalone_mode=False) or 0

@@ -33,6 +33,9 @@ from fastshuffle.monte_carlo import audit as audit_samples
 from fastshuffle.plotting import rounded_down, rounded_up
 from fastshuffle.profile import RELATION, DeltaWarning, PrivacyProfile
 
+# The exit code where the claim is refuted, so that a script need not read the text.
+_REFUTED = 3
+
 
 def audit(  # noqa: PLR0913 - one parameter an option
     *,
@@ -64,7 +67,8 @@ def audit(  # noqa: PLR0913 - one parameter an option
 ) -> None:
     """Print what histograms of two neighbouring runs prove of epsilon, and judge a claim by it.
 
-    The claim is --epsilon, or the certified worst case of --users and --mechanism or --matrix.
+    The claim is --epsilon, or the certified worst case of --users and --mechanism or --matrix. The
+    exit code is 3 if it is refuted.
     """
     target = parse_real("--delta", delta, PROBABILITY)
     level = read_confidence(confidence)
@@ -86,6 +90,8 @@ def audit(  # noqa: PLR0913 - one parameter an option
     write_files(paths, {"--json": json_bytes(content)} if json_file is not None else {})
     say_warnings(caught)
     _print(result, entropy)
+    if result.verdict == "violated":
+        raise typer.Exit(_REFUTED)
 
 
 def _claimed(
@@ -145,7 +151,7 @@ def _print(result: AuditResult, entropy: int) -> None:
         ),
     )
     best = max(result.evidence, key=lambda evidence: evidence.epsilon)
-    scores = " ".join(f"{score:.4g}" for score in best.scores[:12])
+    scores = " ".join(f"{score:.12g}" for score in best.scores[:12])
     more = f" and {len(best.scores) - 12} more" if len(best.scores) > 12 else ""
     claimed = "nothing"
     if result.claimed_epsilon is not None:
@@ -156,7 +162,7 @@ def _print(result: AuditResult, entropy: int) -> None:
         "claimed": f"{claimed} at delta = {result.delta:g}",
         "proved": f"epsilon >= {rounded_down(result.epsilon_lower)} with confidence "
         f"{result.confidence:g}; 0 proves nothing",
-        "event": f"the counts times {scores}{more} sum to {best.threshold:.6g} or more",
+        "event": f"the counts times {scores}{more} sum to {best.threshold:.12g} or more",
         "relation": RELATION,
         "method": "an event chosen on one half of the runs, counted on the other; Clopper-Pearson "
         "bounds; forward is an event of P, reverse one of Q",

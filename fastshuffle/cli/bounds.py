@@ -128,7 +128,7 @@ def _print(setting: Setting, results: _Results) -> None:
     facts = {
         "users": f"{setting.n:,}, with the one who differs",
         "local": describe_randomizer(setting.randomizer),
-        **describe_messages(setting.messages),
+        **describe_messages(setting.messages, setting.randomizer),
         "datasets": "all neighbouring pairs",
         "relation": RELATION,
         "seconds": "for one epsilon from scratch, with the kernels loaded",

@@ -269,7 +269,7 @@ def _facts(
     return {
         "users": f"{profile.n:,}, with the one who differs",
         "local": describe_randomizer(experiment.randomizer),
-        **describe_messages(experiment.messages),
+        **describe_messages(experiment.messages, experiment.randomizer),
         "datasets": datasets,
         "relation": profile.relation,
         **columns,

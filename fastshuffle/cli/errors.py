@@ -2,9 +2,15 @@
 
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
+from typing import ParamSpec
+
+from fastshuffle.profile import DeltaWarning
+
+_P = ParamSpec("_P")
 
 
 class InputError(Exception):
@@ -14,6 +20,21 @@ class InputError(Exception):
 def say(kind: str, message: str) -> None:
     """Write a message to standard error, as one line."""
     sys.stderr.write(f"{kind}: {' '.join(message.split())}\n")
+
+
+def tells_warnings(command: Callable[_P, None]) -> Callable[_P, None]:
+    """Return a command that ends with a line for each different warning about delta."""
+
+    @wraps(command)
+    def told(*arguments: _P.args, **options: _P.kwargs) -> None:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", DeltaWarning)
+            try:
+                command(*arguments, **options)
+            finally:
+                say_warnings(caught)
+
+    return told
 
 
 def say_warnings(caught: Iterable[warnings.WarningMessage]) -> None:

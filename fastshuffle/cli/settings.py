@@ -160,9 +160,12 @@ def read_messages(
         return bundle(randomizer, count), 1
 
 
-def describe_messages(count: int) -> dict[str, str]:
+def describe_messages(count: int, randomizer: LocalRandomizer) -> dict[str, str]:
     """Return the fact about messages that are shuffled one by one, if there are several."""
-    return {"messages": f"{count:,} a user, shuffled one by one"} if count > 1 else {}
+    if count == 1:
+        return {}
+    total = rounded_up(count * randomizer.epsilon0)
+    return {"messages": f"{count:,} a user, shuffled one by one; epsilon0 of all is {total}"}
 
 
 def _from_file(matrix: Path) -> Randomizer:
@@ -180,7 +183,7 @@ def describe_randomizer(randomizer: LocalRandomizer) -> str:
         return f"{n_inputs} inputs, {n_outputs} outputs, {epsilon0}"
     if isinstance(randomizer, Bundle):
         single = describe_randomizer(randomizer.randomizer)
-        return f"{randomizer.messages} messages together, each {single}"
+        return f"{randomizer.messages} messages together, {epsilon0}, each {single}"
     definition = randomizer.to_dict()
     words = [f"{name} = {value}" for name, value in definition.items() if name != "epsilon0"]
     return ", ".join([definition["mechanism"], *words[1:], epsilon0])

@@ -226,7 +226,7 @@ def _print(profile: MonteCarloProfile, content: dict[str, Any], entropy: int) ->
     facts = {
         "users": f"{profile.n:,}, with the one who differs",
         "local": describe_randomizer(profile.experiment.randomizer),
-        **describe_messages(profile.experiment.messages),
+        **describe_messages(profile.experiment.messages, profile.experiment.randomizer),
         "datasets": f"one pair; the others hold {' '.join(held(profile.experiment))}",
         "relation": profile.relation,
         "forward": f"the user who differs holds {b}, against {a}; reverse is {a} against {b}",

@@ -168,7 +168,8 @@ def composed_profile(
     Returns
     -------
     ComposedProfile
-        UPPER_BOUND for replace-one neighbours with n known. Each round may depend on the outcomes
+        UPPER_BOUND for replace-one neighbours with n known. Users draw anew in every round: answers
+        that are kept and sent again are no rounds. Each round may depend on the outcomes
         of those before, as long as its profile is bounded by the given one whatever these were.
         Direction ``"both"``, the default, covers rounds in which either dataset may be the first,
         as it is where a user's input changes from round to round. If all profiles are of two given

@@ -87,7 +87,8 @@ def log_gaussian_delta(epsilon: FloatArray, mu: FloatArray) -> FloatArray:
     known = a < _BEYOND_DOUBLES
     apart = known & (mu > 4.0) & (a < mu)
     near = known & ~apart
-    log_delta[near] = log_density(a[near]) + np.log(_integral(a[near], mu[near], 0))
+    with np.errstate(divide="ignore"):  # next to a density of exp(-1e200) nothing else matters
+        log_delta[near] = log_density(a[near]) + np.log(_integral(a[near], mu[near], 0))
     if apart.any():
         # nothing cancels: the ratio at b is at most about half of that at a
         a = a[apart]

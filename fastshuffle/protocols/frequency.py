@@ -222,7 +222,7 @@ def estimate_frequencies(
     values : array_like, shape (n,)
         The category of each user, one or more users.
     epsilon0 : float or array_like of float
-        Local privacy parameter, > 0 and finite: one for all, or one for each user.
+        Local privacy parameter, in [1e-100, 1e100]: one for all, or one for each user.
     domain : int or sequence of hashable
         The categories, public and chosen without looking at the values: how many, which then are
         0, 1, ..., or their different names. At least 2.
@@ -365,8 +365,8 @@ def _checked_inputs(
     if unseen.size > 0:
         first = int(unseen[0])
         raise ValueError(
-            f"values must be in the domain, got {held.tolist()[first]!r} at index {first} and "
-            f"{unseen.size - 1} more outside"
+            f"values must be in the domain, got {held.tolist()[first]!r} at index {first}, "
+            f"{unseen.size} outside in all"
         )
     return inputs, labels
 

@@ -9,8 +9,8 @@ import numpy.typing as npt
 from fastshuffle._typing import FloatArray, IntArray
 from fastshuffle._validation import (
     NONNEGATIVE,
-    POSITIVE_FINITE,
     PROBABILITY,
+    Interval,
     check_count,
     check_real,
     check_reals,
@@ -23,6 +23,8 @@ TAGGED = (
     "every message shows the budget of its sender: a user hides among the users of the same budget"
 )
 ONE_BUDGET = "all users have one budget: a user hides among all"
+# Below, the variance of a message is no double.
+_BUDGET = Interval(1e-100, 1e100, "in [1e-100, 1e100]")
 # From the strongest statement to the weakest.
 _STRENGTH = (
     Validity.EXACT,
@@ -59,8 +61,8 @@ class LocalBudgets(NamedTuple):
 
 
 def check_budgets(epsilon0: npt.ArrayLike, n: int) -> LocalBudgets:
-    """Return the budgets of n users, one for all or one each, > 0 and finite."""
-    values, shape = check_reals("epsilon0", epsilon0, POSITIVE_FINITE)
+    """Return the budgets of n users, one for all or one each, in [1e-100, 1e100]."""
+    values, shape = check_reals("epsilon0", epsilon0, _BUDGET)
     if shape not in ((), (n,)):
         raise ValueError(f"epsilon0 must be one number, or one for each of {n} users, got {shape}")
     if not shape:

@@ -25,7 +25,7 @@ __all__ = ["MeanResult", "estimate_mean"]
 
 NumericName: TypeAlias = Literal["rr", "laplace", "piecewise"]
 
-_REAL = Interval(-math.inf, math.inf, "no nan")
+_REAL = Interval(-math.inf, math.inf, "other than nan")
 _FINITE = Interval(-1e300, 1e300, "in [-1e300, 1e300]")
 
 
@@ -90,7 +90,7 @@ def estimate_mean(  # noqa: PLR0913 - each is a choice of the deployment
     values : array_like of float, shape (n,)
         The value of each user, one or more.
     epsilon0 : float or array_like of float
-        Local privacy parameter, > 0 and finite: one for all, or one for each user.
+        Local privacy parameter, in [1e-100, 1e100]: one for all, or one for each user.
     low, high : float
         The public range of the values, low < high, in [-1e300, 1e300].
     rng : numpy.random.Generator
@@ -132,7 +132,8 @@ def estimate_mean(  # noqa: PLR0913 - each is a choice of the deployment
 
     *Variance.* The sample variance of the decoded messages over their number. Its expectation is
     the variance of the mean, the values being fixed, plus the variance of the values over n - 1:
-    it errs upwards. For a budget with a single user it is the largest that a message can have.
+    it errs upwards. Where the messages of a budget are one, or all agree, it is the largest that
+    a message can have.
 
     *Interval.* With ``"rr"`` and one budget by Clopper and Pearson, valid at every n whatever the
     users hold. Otherwise normal, valid in the limit. It is not cut to the range.
@@ -164,6 +165,8 @@ def estimate_mean(  # noqa: PLR0913 - each is a choice of the deployment
     bottom, top = check_real("low", low, _FINITE), check_real("high", high, _FINITE)
     if not bottom < top:
         raise ValueError(f"low must be < high, got {bottom!r} and {top!r}")
+    if not isinstance(clip, bool):
+        raise TypeError(f"clip must be True or False, got {clip!r}")
     units, clipped = _checked_values(values, bottom, top, clip=clip)
     budgets = check_budgets(epsilon0, units.size)
     check_generator(rng)
@@ -220,7 +223,7 @@ def _checked_values(
         first = int(outside.argmax())
         raise ValueError(
             f"values must be in [low, high] = [{low!r}, {high!r}] unless clip is True, got "
-            f"{float(numbers[first])!r} at index {first} and {n_outside - 1} more outside"
+            f"{float(numbers[first])!r} at index {first}, {n_outside} outside in all"
         )
     units = (np.clip(numbers, low, high) - low) / (high - low)
     return np.clip(units, 0.0, 1.0), n_outside  # of the quotient, only rounding
@@ -229,5 +232,7 @@ def _checked_values(
 def _read(randomizer: NumericMechanism, messages: FloatArray) -> _Part:
     """Return what shuffled messages say, of which the order is of no use."""
     decoded = randomizer.decode(messages)
-    spread = float(decoded.var(ddof=1)) if decoded.size > 1 else randomizer.largest_variance
+    spread = float(decoded.var(ddof=1)) if decoded.size > 1 else 0.0
+    if spread == 0.0:  # messages that all agree do not tell how much they vary
+        spread = randomizer.largest_variance
     return _Part(float(decoded.mean()), spread / decoded.size, int(np.count_nonzero(messages)))

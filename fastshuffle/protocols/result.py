@@ -1,5 +1,6 @@
 """What a protocol returns: the estimate and the guarantee under which it was made."""
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,6 +63,26 @@ class ProtocolResult:
             "estimate": plain(self.estimate),
             "guarantee": self.guarantee.to_dict(delta=delta),
         }
+
+    def to_json(self, *, delta: float) -> str:
+        """Return `to_dict` as JSON text, to keep beside a release.
+
+        Parameters
+        ----------
+        delta : float
+            Privacy parameter in [0, 1], at which the guarantee states epsilon.
+
+        Returns
+        -------
+        str
+            Valid JSON, without infinities or nan.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If delta is no real number in [0, 1].
+        """
+        return json.dumps(self.to_dict(delta=delta), indent=2, allow_nan=False)
 
 
 @dataclass(frozen=True, eq=False)

@@ -190,7 +190,7 @@ def fit_sgd(  # noqa: PLR0913 - each is a choice of the deployment
     targets : array_like of float, shape (n,)
         What is to be predicted from it; 0 or 1 for the logistic model.
     epsilon0 : float or array_like of float
-        Local privacy parameter of **one message**, > 0 and finite: one for all, or one for each
+        Local privacy parameter of **one message**, in [1e-100, 1e100]: one for all, or one for each
         user. A user sends one message in each round of taking part.
     model : {"linear", "logistic"}
         Half the squared error, or the logistic loss.

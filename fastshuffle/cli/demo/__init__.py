@@ -5,14 +5,14 @@ import typer
 from fastshuffle.cli.demo.frequency import frequency
 from fastshuffle.cli.demo.mean import mean
 from fastshuffle.cli.demo.sgd import sgd
+from fastshuffle.cli.errors import tells_warnings
 
 demo = typer.Typer(
     add_completion=False,
     help="Run a protocol on real data: 336,776 flights, one a user.",
     no_args_is_help=True,
 )
-demo.command()(frequency)
-demo.command()(mean)
-demo.command()(sgd)
+for command in (frequency, mean, sgd):
+    demo.command()(tells_warnings(command))
 
 __all__ = ["demo"]
