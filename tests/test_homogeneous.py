@@ -403,7 +403,7 @@ class TestCurve:
 
 class TestFieldCases:
     @pytest.mark.parametrize("epsilon0", [40.0, 50.0, 100.0, 400.0, 709.0, 710.0])
-    @pytest.mark.parametrize("k", [3, 5, 10**6])
+    @pytest.mark.parametrize("k", [3, 10**6])
     def test_case_04_large_epsilon0(self, epsilon0, k):
         """The others all at a: the one histogram of n times a is what tells."""
         n, delta = 1000, 1e-6

@@ -66,7 +66,7 @@ class BinaryChannel:
         if not self._exceeds(high, epsilon):
             return -math.inf
         while high > low:
-            middle = math.floor(0.5 * (low + high))
+            middle = float(math.floor(0.5 * (low + high)))
             if self._exceeds(middle, epsilon):
                 high = middle
             else:
