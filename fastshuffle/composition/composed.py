@@ -203,8 +203,9 @@ def composed_profile(
     **Accuracy**: the error is of second order in the step, which is refined until what is computed
     in the same way from below agrees to rtol; deltas of 1e-200 are as right as those of 0.1
     (``tests/test_composition.py``). Rounding and truncation are bounded and added. Losses beyond
-    690 count as infinite. **Cost**: some hundred values of the profile and some milliseconds for
-    each delta; about ten times as much for an epsilon.
+    690 count as infinite. **Cost**: some hundred values of the profile, which take minutes if each
+    takes a tenth of a second (`revealing_profile`, continuous noise); then some milliseconds for
+    each delta, seconds from some hundred thousand rounds on, and ten times as much for an epsilon.
 
     References
     ----------
