@@ -109,6 +109,21 @@ def test_equal_bits_are_several_messages_of_any_number_of_users():
                 )
 
 
+def test_next_to_the_largest_loss_delta_is_not_lost():
+    """The masses of so many users are known to exp(1e-3): no ratio of them tells an epsilon."""
+    rr = fs.Randomizer([[0.75, 0.25], [0.25, 0.75]])
+    n = 10**13
+    profile = fs.shared_channel_profile([rr, rr], n, others={0: n - 1})
+    loss = 2.0 * math.log(3.0)
+    for gap in (1e-3, 1e-6, 1e-12):
+        lower, upper = profile.log_bounds(loss - gap, direction="forward")
+        # all 2n bits are ones: q**(2n - 2) p**2 (1 - exp(-gap))
+        truth = (2 * n - 2) * math.log(0.25) + 2.0 * math.log(0.75) + math.log(-math.expm1(-gap))
+        assert lower <= truth <= upper
+        assert lower > 1.001 * truth
+    assert profile.delta(loss * (1.0 + 1e-12)) == 0.0
+
+
 def test_bits_that_go_both_ways_are_bracketed():
     crossed = ([[0.75, 0.25], [0.5, 0.5]], [[0.5, 0.5], [0.75, 0.25]])
     assert profile_of(crossed, {0: 5}).validity is fs.Validity.UPPER_BOUND

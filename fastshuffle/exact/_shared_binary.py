@@ -43,12 +43,12 @@ class BinaryChannel:
         self._laws = [np.vstack((others, bits)) for bits in (null, alternative)]
         gains = alternative[:, 1] - null[:, 1]
         self._shares = gains / gains.sum()
+        # that of the largest number of ones
+        self._loss = float((alternative[:, 3] - null[:, 3]).sum())
 
     def curve(self, rtol: float) -> Curve:
         """Return the curve of P from Q, exact up to rounding."""
-        with np.errstate(divide="ignore"):
-            loss = float((self._alternative[:, 3] - self._null[:, 3]).sum())
-        return Curve(self._log_bracket, loss, rtol)
+        return Curve(self._log_bracket, self._loss, rtol)
 
     def _log_bracket(self, epsilon: float) -> Bracket:
         def log_curve(epsilons: FloatArray) -> FloatArray:
@@ -63,8 +63,10 @@ class BinaryChannel:
         if epsilon == math.inf:
             return float(log_upper_tail(_largest(null) + 1.0, alternative))
         low, high = float(alternative[alternative[:, 2] == 0.0, 0].sum()), _largest(alternative)
-        if not self._exceeds(high, epsilon):
+        if epsilon >= self._loss:
             return -math.inf
+        if not self._exceeds(high, epsilon):  # but for the rounding of two masses
+            return log_mass(high, alternative) + math.log(-math.expm1(epsilon - self._loss))
         while high > low:
             middle = float(math.floor(0.5 * (low + high)))
             if self._exceeds(middle, epsilon):

@@ -16,7 +16,7 @@ from fastshuffle.cli.parsing import parse_real
 from fastshuffle.cli.tables import number_table
 from fastshuffle.plotting import rounded_up
 from fastshuffle.profile import RELATION
-from fastshuffle.protocols import EstimateResult, Guarantee
+from fastshuffle.protocols import Guarantee, ProtocolResult
 
 LocalBudget: TypeAlias = Annotated[
     str, typer.Option("--epsilon0", metavar="E", help="Local privacy parameter of the users.")
@@ -67,7 +67,7 @@ class Setting(NamedTuple):
         return np.where(cautious, self.cautious_epsilon0, self.epsilon0)
 
 
-Result = TypeVar("Result", bound=EstimateResult)
+Result = TypeVar("Result", bound=ProtocolResult)
 
 
 @dataclass(frozen=True)

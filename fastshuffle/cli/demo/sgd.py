@@ -1,7 +1,6 @@
 """The command ``demo sgd``: which flights arrive late."""
 
 import math
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from fastshuffle.cli.demo.runs import (
     LocalBudget,
     PlotFile,
     RepeatableSeed,
+    Run,
     Setting,
     budget_table,
     figure_bytes,
@@ -42,20 +42,15 @@ _LATE = 15.0
 _FEATURES = {"dep_delay": (15.0, 45.0), "hour": (13.0, 8.0), "distance": (1000.0, 1500.0)}
 
 
-@dataclass(frozen=True)
-class _Run:
+class _Run(Run[SGDResult]):
     """One way to fit the model, and the privacy that it is fitted with."""
-
-    name: str
-    result: SGDResult
-    central: float | None  # epsilon at delta for the worst user; None without a shuffler
 
     def to_dict(self, delta: float) -> dict[str, Any]:
         """Return the run in plain Python values."""
-        content = self.result.to_dict(delta=delta)
+        content = super().to_dict(delta)
         if self.central is None:
-            del content["guarantee"], content["gaussian_limit_epsilons"]
-        return {"run": self.name, "shuffled": self.central is not None, **content}
+            del content["gaussian_limit_epsilons"]
+        return content
 
 
 def sgd(  # noqa: PLR0913 - one parameter an option
